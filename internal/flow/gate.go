@@ -1,0 +1,61 @@
+package flow
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// GateKind says on whom a run is parked.
+type GateKind string
+
+// The kinds of gate.
+const (
+	GateNeedsAgent    GateKind = "needs_agent"    // the inbox: the workspace's own agent
+	GateNeedsHuman    GateKind = "needs_human"    // a person mends or decides
+	GateApproval      GateKind = "approval"       // a person approves a step or a code fix
+	GateInputRequired GateKind = "input_required" // an agent asks back
+)
+
+// GateStatus says whether a gate still waits.
+type GateStatus string
+
+// The statuses of a gate.
+const (
+	GateOpen     GateStatus = "open"
+	GateAnswered GateStatus = "answered"
+	GateExpired  GateStatus = "expired"
+	GateClosed   GateStatus = "closed" // its run ended otherwise
+)
+
+// Gate is a run parked on someone. It costs a row.
+type Gate struct {
+	ID         string          `json:"id"`
+	Workspace  string          `json:"-"`
+	RunID      string          `json:"runId"`
+	Workflow   string          `json:"workflow"`
+	StepIndex  int             `json:"stepIndex"`
+	Iteration  string          `json:"iteration,omitempty"`
+	Title      string          `json:"title,omitempty"`
+	Kind       GateKind        `json:"kind"`
+	Status     GateStatus      `json:"status"`
+	CaseID     string          `json:"caseId,omitempty"`
+	Error      string          `json:"error,omitempty"`    // what failed, masked
+	Agent      *Escalation     `json:"agent,omitempty"`    // what the own agent said
+	Builtin    *Escalation     `json:"builtin,omitempty"`  // what the built-in said
+	Proposal   json.RawMessage `json:"proposal,omitempty"` // what is to be approved
+	OpenedAt   time.Time       `json:"openedAt"`
+	ExpiresAt  time.Time       `json:"expiresAt"`
+	AnsweredAt *time.Time      `json:"answeredAt,omitempty"`
+	AnsweredBy string          `json:"answeredBy,omitempty"` // a person's id
+	Answer     *GateAnswer     `json:"answer,omitempty"`
+}
+
+// GateAnswer is what a person, or for the inbox an agent, answers a gate.
+type GateAnswer struct {
+	Answer        string          `json:"answer" enum:"approve,refuse,action,output,edit,hint,skip,fail" doc:"What to do."`
+	Reason        string          `json:"reason,omitempty" doc:"Why; kept on the record."`
+	Output        json.RawMessage `json:"output,omitempty" doc:"With output: the step's output."`
+	Modifications json.RawMessage `json:"modifications,omitempty" doc:"With edit: as in retry_with_params; {} retries as it is."`
+	Hint          string          `json:"hint,omitempty" doc:"With hint: shown to the responders as human_hint."`
+	Action        json.RawMessage `json:"action,omitempty" doc:"With action: one of the five recovery actions."`
+}
