@@ -32,7 +32,9 @@ type WorkflowVersion struct {
 type Setting struct {
 	Workspace string
 	Key       string
-	Value     string // sealed if the key is write-only
+	Value     string          // as given; "" if the key is write-only
+	Sealed    []byte          // the value of a write-only key
+	Meta      json.RawMessage // what was learned when it was saved: the agent card behind a URL
 	UpdatedBy string
 	UpdatedAt time.Time
 }
