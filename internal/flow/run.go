@@ -28,6 +28,15 @@ type Run struct {
 	WakeSeq    int64     // a wake-up with another number is stale
 }
 
+// RunFilter narrows a list of runs.
+type RunFilter struct {
+	Workspace string
+	Workflow  string // "" for all
+	Status    string // "" for all
+	Before    string // a run id: only older ones, "" from the newest on
+	Limit     int
+}
+
 // StepKey names a step instance within its run.
 type StepKey struct {
 	Index     int

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// database is what the store needs of an engine: this file and the file of
+// each engine are the only places that know which one it is.
+type database interface {
+	reader
+	// begin starts the one write transaction.
+	begin(ctx context.Context) (writeTx, error)
+	// migrate brings the schema up to date.
+	migrate(ctx context.Context) error
+	close() error
+}
+
+// reader runs queries. SQL is one text for all engines: $n, CAST and never ::.
+type reader interface {
+	query(ctx context.Context, q string, args ...any) (rows, error)
+	queryRow(ctx context.Context, q string, args ...any) row
+}
+
+// tx is a write transaction as a private function takes it.
+type tx interface {
+	reader
+	// exec runs a statement and gives the number of rows it touched.
+	exec(ctx context.Context, q string, args ...any) (int64, error)
+}
+
+type writeTx interface {
+	tx
+	commit(ctx context.Context) error
+	rollback()
+}
+
+type row interface{ Scan(dest ...any) error }
+
+type rows interface {
+	row
+	Next() bool
+	Err() error
+	Close() error
+}
+
+// collect reads every row with scan. A query error or a scan error ends it.
+func collect[T any](rs rows, err error, scan func(row) (T, error)) ([]T, error) {
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	defer rs.Close()
+	var out []T
+	for rs.Next() {
+		v, err := scan(rs)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		out = append(out, v)
+	}
+	if err := rs.Err(); err != nil {
+		return nil, unavailable(err)
+	}
+	return out, nil
+}
+
+func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+
+// micros is an instant as it is stored; the zero time is NULL.
+func micros(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMicro()
+}
+
+func instant(v sql.NullInt64) time.Time {
+	if !v.Valid {
+		return time.Time{}
+	}
+	return fromMicros(v.Int64)
+}
+
+func fromMicros(v int64) time.Time { return time.UnixMicro(v).UTC() }
+
+// text is optional JSON as it is stored; nil is NULL.
+func text(raw []byte) any {
+	if raw == nil {
+		return nil
+	}
+	return string(raw)
+}
+
+func raw(v sql.NullString) []byte {
+	if !v.Valid {
+		return nil
+	}
+	return []byte(v.String)
+}

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// Events reads a run's events with sequence numbers above after, at most
+// limit.
+func (s *Store) Events(ctx context.Context, runID string, after int64, limit int) ([]flow.Event, error) {
+	return journal(ctx, s.db, "events", runID, after, limit, func(e flow.Event) int64 { return e.Seq })
+}
+
+// Logs reads a run's step log rows with sequence numbers above after, at most
+// limit.
+func (s *Store) Logs(ctx context.Context, runID string, after int64, limit int) ([]flow.Log, error) {
+	return journal(ctx, s.db, "logs", runID, after, limit, func(l flow.Log) int64 { return l.Seq })
+}
+
+func journal[T any](ctx context.Context, db reader, column, runID string, after int64, limit int, seq func(T) int64) ([]T, error) {
+	rs, err := db.query(ctx, `SELECT `+column+` FROM journal WHERE run_id = $1 AND last_seq > $2 AND `+column+` <> '[]' ORDER BY last_seq LIMIT $3`,
+		runID, after, limit)
+	batches, err := collect(rs, err, func(r row) (out []T, err error) {
+		var text string
+		if err := r.Scan(&text); err != nil {
+			return nil, err
+		}
+		return out, json.Unmarshal([]byte(text), &out)
+	})
+	var out []T
+	for _, b := range batches {
+		for _, v := range b {
+			if seq(v) > after && len(out) < limit {
+				out = append(out, v)
+			}
+		}
+	}
+	return out, err
+}
+
+// Gate reads a gate of a workspace. It answers not_found.
+func (s *Store) Gate(ctx context.Context, workspace, id string) (flow.Gate, error) {
+	g, err := scanGate(s.db.queryRow(ctx, `SELECT workspace_id, body FROM gates WHERE id = $1 AND workspace_id = $2`, id, workspace))
+	if noRows(err) {
+		return g, flow.Errorf(flow.CodeNotFound, "there is no gate %s", id)
+	}
+	if err != nil {
+		return g, unavailable(err)
+	}
+	return g, nil
+}
+
+// Gates lists a workspace's gates in the order they opened: those after the
+// id after, of one run if runID is given, of one status if status is.
+func (s *Store) Gates(ctx context.Context, workspace, runID, status, after string, limit int) ([]flow.Gate, error) {
+	q := `SELECT workspace_id, body FROM gates WHERE workspace_id = $1 AND id > $2`
+	args := []any{workspace, after, limit}
+	switch {
+	case runID != "":
+		q += ` AND run_id = $4 AND (status = $5 OR $5 = '')`
+		args = append(args, runID, status)
+	case status == string(flow.GateOpen):
+		q += ` AND status = 'open'` // a literal, so that the index of open gates serves it
+	case status != "":
+		q += ` AND status = $4`
+		args = append(args, status)
+	}
+	rs, err := s.db.query(ctx, q+` ORDER BY id LIMIT $3`, args...)
+	return collect(rs, err, scanGate)
+}
+
+func scanGate(r row) (flow.Gate, error) {
+	var g flow.Gate
+	var workspace, body string
+	if err := r.Scan(&workspace, &body); err != nil {
+		return g, err
+	}
+	err := json.Unmarshal([]byte(body), &g)
+	g.Workspace = workspace
+	return g, err
+}
+
+// Case reads a case of a workspace; with an empty workspace, of any, which is
+// for the engine only. It answers not_found.
+func (s *Store) Case(ctx context.Context, workspace, id string) (flow.Case, error) {
+	c, err := scanCase(s.db.queryRow(ctx, `SELECT workspace_id, body FROM cases WHERE id = $1 AND (workspace_id = $2 OR $2 = '')`, id, workspace))
+	if noRows(err) {
+		return c, flow.Errorf(flow.CodeNotFound, "there is no case %s", id)
+	}
+	if err != nil {
+		return c, unavailable(err)
+	}
+	return c, nil
+}
+
+// Cases lists a workspace's cases, newest first: those before the id before,
+// of one run if runID is given.
+func (s *Store) Cases(ctx context.Context, workspace, runID, before string, limit int) ([]flow.Case, error) {
+	if before == "" {
+		before = "~" // after every id
+	}
+	q := `SELECT workspace_id, body FROM cases WHERE workspace_id = $1 AND id < $2`
+	args := []any{workspace, before, limit}
+	if runID != "" {
+		q += ` AND run_id = $4`
+		args = append(args, runID)
+	}
+	rs, err := s.db.query(ctx, q+` ORDER BY id DESC LIMIT $3`, args...)
+	return collect(rs, err, scanCase)
+}
+
+func scanCase(r row) (flow.Case, error) {
+	var c flow.Case
+	var workspace, body string
+	if err := r.Scan(&workspace, &body); err != nil {
+		return c, err
+	}
+	err := json.Unmarshal([]byte(body), &c)
+	c.Workspace = workspace
+	return c, err
+}

@@ -1,0 +1,213 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// Apply commits one transition, whole or not at all. It answers stale if the
+// run has moved since: another version, or another epoch.
+func (s *Store) Apply(ctx context.Context, c flow.Change) error {
+	enc, err := encode(c) // outside the committer, whose time everybody shares
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(ctx context.Context, t tx) error { return apply(ctx, t, &c, enc) })
+}
+
+// encoded is the JSON of a change, made before the committer takes it.
+type encoded struct {
+	progress, gates, cases []string
+	events, logs           string
+}
+
+func encode(c flow.Change) (encoded, error) {
+	var e encoded
+	var err error
+	text := func(v any) string {
+		b, mErr := json.Marshal(v)
+		if mErr != nil && err == nil {
+			err = flow.Errorf(flow.CodeInternal, "a change cannot be written as JSON").Because(mErr)
+		}
+		return string(b)
+	}
+	for i := range c.Steps {
+		p := &c.Steps[i].Progress
+		if c.Steps[i].Status.Done() && p.Mends == 0 && p.Episode == 0 && p.Branch == "" && p.Failure == nil {
+			e.progress = append(e.progress, "{}") // what is done has nothing to take up
+			continue
+		}
+		e.progress = append(e.progress, text(p))
+	}
+	for i := range c.Gates {
+		e.gates = append(e.gates, text(c.Gates[i]))
+	}
+	for i := range c.Cases {
+		e.cases = append(e.cases, text(c.Cases[i]))
+	}
+	e.events, e.logs = "[]", "[]"
+	if len(c.Events) > 0 {
+		e.events = text(c.Events)
+	}
+	if len(c.Logs) > 0 {
+		e.logs = text(c.Logs)
+	}
+	return e, err
+}
+
+func apply(ctx context.Context, t tx, c *flow.Change, e encoded) error {
+	if err := putRun(ctx, t, c); err != nil {
+		return err
+	}
+	for i := range c.Steps {
+		if err := putStep(ctx, t, c.Run.ID, &c.Steps[i], e.progress[i]); err != nil {
+			return err
+		}
+	}
+	if len(c.Events) > 0 {
+		_, err := t.exec(ctx, `INSERT INTO journal (run_id, last_seq, events, logs) VALUES ($1, $2, $3, $4)`,
+			c.Run.ID, c.Run.Seq, e.events, e.logs)
+		if err != nil {
+			return err
+		}
+	}
+	for i := range c.Gates {
+		g := &c.Gates[i]
+		_, err := t.exec(ctx, `INSERT INTO gates (id, workspace_id, run_id, kind, status, body) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (id) DO UPDATE SET status = excluded.status, body = excluded.body`,
+			g.ID, g.Workspace, g.RunID, string(g.Kind), string(g.Status), e.gates[i])
+		if err != nil {
+			return err
+		}
+	}
+	for i := range c.Cases {
+		k := &c.Cases[i]
+		_, err := t.exec(ctx, `INSERT INTO cases (id, workspace_id, run_id, body) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (id) DO UPDATE SET body = excluded.body`, k.ID, k.Workspace, k.RunID, e.cases[i])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putRun writes the run's row first, so that a stale change has written
+// nothing when it is refused.
+func putRun(ctx context.Context, t tx, c *flow.Change) error {
+	r := &c.Run
+	if r.Version == 1 {
+		_, err := t.exec(ctx, `INSERT INTO runs (id, workspace_id, workflow, version_id, status, version, owner, epoch, seq, current,
+			input, output, error, author, created_at, finished_at, wake_at, wake_seq)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+			r.ID, r.Workspace, r.Workflow, r.VersionID, string(r.Status), r.Version, r.Owner, r.Epoch, r.Seq, r.Current,
+			string(r.Input), text(r.Output), r.Error, r.Author, r.CreatedAt.UnixMicro(), micros(r.FinishedAt), micros(r.WakeAt), r.WakeSeq)
+		return err
+	}
+	epoch := r.Epoch
+	if c.Claim {
+		epoch--
+	}
+	n, err := t.exec(ctx, `UPDATE runs SET status = $1, version = $2, owner = $3, epoch = $4, seq = $5, current = $6, output = $7,
+		error = $8, finished_at = $9, wake_at = $10, wake_seq = $11 WHERE id = $12 AND version = $13 AND epoch = $14`,
+		string(r.Status), r.Version, r.Owner, r.Epoch, r.Seq, r.Current, text(r.Output),
+		r.Error, micros(r.FinishedAt), micros(r.WakeAt), r.WakeSeq, r.ID, r.Version-1, epoch)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return flow.Errorf(flow.CodeStale, "run %s has moved on", r.ID)
+	}
+	return nil
+}
+
+func putStep(ctx context.Context, t tx, runID string, s *flow.StepInstance, progress string) error {
+	_, err := t.exec(ctx, `INSERT INTO steps (run_id, idx, iteration, status, output, error, source, message, attempts, started_at, finished_at, progress)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+		ON CONFLICT (run_id, idx, iteration) DO UPDATE SET status = excluded.status, output = excluded.output, error = excluded.error,
+		source = excluded.source, message = excluded.message, attempts = excluded.attempts, started_at = excluded.started_at,
+		finished_at = excluded.finished_at, progress = excluded.progress`,
+		runID, s.Index, s.Iteration, string(s.Status), text(s.Output), s.Error, string(s.RecoverySource), s.Message, s.Attempts,
+		micros(s.StartedAt), micros(s.FinishedAt), progress)
+	return err
+}
+
+const runColumns = `id, workspace_id, workflow, version_id, status, version, owner, epoch, seq, current,
+	input, output, error, author, created_at, finished_at, wake_at, wake_seq`
+
+func scanRun(r row) (flow.Run, error) {
+	var v flow.Run
+	var status, input string
+	var output sql.NullString
+	var created int64
+	var finished, wake sql.NullInt64
+	err := r.Scan(&v.ID, &v.Workspace, &v.Workflow, &v.VersionID, &status, &v.Version, &v.Owner, &v.Epoch, &v.Seq, &v.Current,
+		&input, &output, &v.Error, &v.Author, &created, &finished, &wake, &v.WakeSeq)
+	v.Status, v.Input, v.Output = flow.RunStatus(status), json.RawMessage(input), raw(output)
+	v.CreatedAt, v.FinishedAt, v.WakeAt = fromMicros(created), instant(finished), instant(wake)
+	return v, err
+}
+
+// Run reads a run of a workspace; with an empty workspace, of any, which is
+// for the engine only. It answers not_found.
+func (s *Store) Run(ctx context.Context, workspace, id string) (flow.Run, error) {
+	v, err := scanRun(s.db.queryRow(ctx, `SELECT `+runColumns+` FROM runs WHERE id = $1 AND (workspace_id = $2 OR $2 = '')`, id, workspace))
+	if noRows(err) {
+		return v, flow.Errorf(flow.CodeNotFound, "there is no run %s", id)
+	}
+	if err != nil {
+		return v, unavailable(err)
+	}
+	return v, nil
+}
+
+// Runs lists a workspace's runs, newest first, without inputs and outputs.
+func (s *Store) Runs(ctx context.Context, f flow.RunFilter) ([]flow.Run, error) {
+	if f.Before == "" {
+		f.Before = "~" // after every id
+	}
+	rs, err := s.db.query(ctx, `SELECT id, workspace_id, workflow, version_id, status, version, owner, epoch, seq, current,
+		'null', NULL, error, author, created_at, finished_at, wake_at, wake_seq FROM runs
+		WHERE workspace_id = $1 AND id < $2 AND (workflow = $3 OR $3 = '') AND (status = $4 OR $4 = '') ORDER BY id DESC LIMIT $5`,
+		f.Workspace, f.Before, f.Workflow, f.Status, f.Limit)
+	return collect(rs, err, scanRun)
+}
+
+// Steps reads the checkpoints of a run, in index order.
+func (s *Store) Steps(ctx context.Context, runID string) ([]flow.StepInstance, error) {
+	rs, err := s.db.query(ctx, `SELECT idx, iteration, status, output, error, source, message, attempts, started_at, finished_at, progress
+		FROM steps WHERE run_id = $1 ORDER BY idx, iteration`, runID)
+	return collect(rs, err, func(r row) (flow.StepInstance, error) {
+		var v flow.StepInstance
+		var status, source, progress string
+		var output sql.NullString
+		var started, finished sql.NullInt64
+		if err := r.Scan(&v.Index, &v.Iteration, &status, &output, &v.Error, &source, &v.Message, &v.Attempts, &started, &finished, &progress); err != nil {
+			return v, err
+		}
+		v.Status, v.RecoverySource, v.Output = flow.StepStatus(status), flow.Source(source), raw(output)
+		v.StartedAt, v.FinishedAt = instant(started), instant(finished)
+		return v, json.Unmarshal([]byte(progress), &v.Progress)
+	})
+}
+
+// Unfinished lists the runs that a node must drive: those at work when the
+// process that drove them ended.
+func (s *Store) Unfinished(ctx context.Context) ([]string, error) {
+	rs, err := s.db.query(ctx, `SELECT id FROM runs WHERE status IN ('queued', 'running') ORDER BY id`)
+	return collect(rs, err, func(r row) (id string, err error) { return id, r.Scan(&id) })
+}
+
+// Wakeups lists the wake-ups of all parked runs, the earliest first.
+func (s *Store) Wakeups(ctx context.Context) ([]flow.Wakeup, error) {
+	rs, err := s.db.query(ctx, `SELECT id, wake_seq, wake_at FROM runs WHERE wake_at IS NOT NULL ORDER BY wake_at`)
+	return collect(rs, err, func(r row) (flow.Wakeup, error) {
+		var v flow.Wakeup
+		var at sql.NullInt64
+		err := r.Scan(&v.RunID, &v.Seq, &at)
+		v.At = instant(at)
+		return v, err
+	})
+}

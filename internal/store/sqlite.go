@@ -1,0 +1,158 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"io/fs"
+	"net/url"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver registers itself
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// sqlite is one file in WAL mode with full syncs: one connection writes, a few
+// read. The writer's statements are prepared once.
+type sqlite struct {
+	w, r  *sql.DB
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+}
+
+func openSQLite(path string) (*sqlite, error) {
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
+		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
+		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)&_pragma=temp_store(memory)"
+	w, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	w.SetMaxOpenConns(1)
+	conn, err := w.Conn(context.Background())
+	if err != nil {
+		w.Close()
+		return nil, flow.Errorf(flow.CodeUnavailable, "%s cannot be opened as a database", path).
+			Right("it must be a writable SQLite file in a writable folder").Because(err)
+	}
+	r, err := sql.Open("sqlite", dsn+"&_pragma=query_only(1)")
+	if err != nil {
+		conn.Close()
+		w.Close()
+		return nil, unavailable(err)
+	}
+	r.SetMaxOpenConns(4)
+	return &sqlite{w: w, r: r, conn: conn, stmts: map[string]*sql.Stmt{}}, nil
+}
+
+func (s *sqlite) close() error {
+	for _, st := range s.stmts {
+		st.Close()
+	}
+	s.conn.Close()
+	s.r.Close()
+	return s.w.Close()
+}
+
+func (s *sqlite) migrate(ctx context.Context) (err error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return unavailable(err)
+	}
+	// The one writing connection is lent to goose for the time it needs it.
+	s.conn.Close()
+	defer func() {
+		conn, cErr := s.w.Conn(context.Background())
+		s.conn, err = conn, errors.Join(err, cErr)
+	}()
+	p, err := goose.NewProvider(goose.DialectSQLite3, s.w, files)
+	if err != nil {
+		return unavailable(err)
+	}
+	has, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return unavailable(err)
+	}
+	if sources := p.ListSources(); has > sources[len(sources)-1].Version {
+		return flow.Errorf(flow.CodeInvalid, "the database has schema version %d and this binary knows %d", has, sources[len(sources)-1].Version).
+			Right("use the newer binary that wrote it")
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+func (s *sqlite) query(ctx context.Context, q string, args ...any) (rows, error) {
+	return s.r.QueryContext(ctx, q, args...)
+}
+
+func (s *sqlite) queryRow(ctx context.Context, q string, args ...any) row {
+	return s.r.QueryRowContext(ctx, q, args...)
+}
+
+func (s *sqlite) begin(ctx context.Context) (writeTx, error) {
+	t := &sqliteTx{s}
+	if _, err := t.exec(ctx, `BEGIN IMMEDIATE`); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+type sqliteTx struct{ s *sqlite }
+
+func (t *sqliteTx) prepared(ctx context.Context, q string) (*sql.Stmt, error) {
+	if st, ok := t.s.stmts[q]; ok {
+		return st, nil
+	}
+	st, err := t.s.conn.PrepareContext(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	t.s.stmts[q] = st
+	return st, nil
+}
+
+func (t *sqliteTx) exec(ctx context.Context, q string, args ...any) (int64, error) {
+	st, err := t.prepared(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	res, err := st.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+func (t *sqliteTx) query(ctx context.Context, q string, args ...any) (rows, error) {
+	st, err := t.prepared(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(ctx, args...)
+}
+
+func (t *sqliteTx) queryRow(ctx context.Context, q string, args ...any) row {
+	st, err := t.prepared(ctx, q)
+	if err != nil {
+		return failedRow{err}
+	}
+	return st.QueryRowContext(ctx, args...)
+}
+
+func (t *sqliteTx) commit(ctx context.Context) error {
+	_, err := t.exec(ctx, `COMMIT`)
+	return err
+}
+
+func (t *sqliteTx) rollback() { _, _ = t.exec(context.Background(), `ROLLBACK`) }
+
+type failedRow struct{ err error }
+
+func (r failedRow) Scan(...any) error { return r.err }
