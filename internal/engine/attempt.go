@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// attempt executes a step once.
+func (d *driver) attempt(n *node, inst flow.StepInstance) (bool, error) {
+	now := d.e.Clock.Now()
+	if inst.StartedAt.IsZero() {
+		inst.StartedAt = now
+	}
+	if n.kind.Clocked {
+		startClock(&inst.Progress, n.TotalTimeout, now)
+	}
+	inst.Progress.Phase, inst.Progress.DueAt = flow.PhaseAttempt, nil
+	inst.Attempts++
+	config, err := d.resolve(n, &inst.Progress)
+	if err != nil {
+		return d.failed(n, inst, nil, err)
+	}
+	out, err := d.execute(n, &inst, config, now)
+	if d.ctx.Err() != nil {
+		return false, d.ctx.Err() // cancelled or interrupted: nothing is known of this attempt
+	}
+	if err == nil {
+		out.Value, err = d.check(n, out.Value)
+	}
+	switch {
+	case err != nil:
+		return d.failed(n, inst, config, err)
+	case !out.Until.IsZero():
+		return false, d.suspend(n, inst, out)
+	case out.Branch != "":
+		return d.nest(n, inst, out.Branch)
+	}
+	return d.complete(d.begin(), n, inst, out.Value)
+}
+
+// execute has the step's type, or the tool that recovery chose, make the
+// attempt within its time.
+func (d *driver) execute(n *node, inst *flow.StepInstance, config json.RawMessage, now time.Time) (flow.Outcome, error) {
+	p := &inst.Progress
+	limit := n.Timeout
+	if _, mended := splitMods(p.Mods); mended > 0 {
+		limit = mended
+	}
+	if p.Deadline != nil {
+		limit = min(limit, p.Deadline.Sub(now))
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, limit)
+	defer cancel()
+	call := flow.Call{Workspace: d.run.Workspace, RunID: d.run.ID, StepIndex: n.Index, Config: config, Scope: d.scope,
+		IdempotencyKey: idempotencyKey(d.run.ID, inst), Now: now, MaxOutput: d.limits.OutputBytes}
+	kind := n.Type
+	if p.Tool != nil {
+		kind = "mcp_call"
+		tool, err := json.Marshal(p.Tool)
+		if err != nil {
+			return flow.Outcome{}, err
+		}
+		call.Config = tool
+	}
+	out, err := d.contained(ctx, kind, call)
+	if err != nil && d.ctx.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = &flow.StepError{Kind: flow.KindTimeout, Message: fmt.Sprintf("no answer within %s", limit.Round(time.Millisecond)), Err: err}
+	}
+	return out, err
+}
+
+// contained keeps a step type that panics from taking the process along.
+func (d *driver) contained(ctx context.Context, kind string, call flow.Call) (out flow.Outcome, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			d.e.Log.Error("a step type panicked", "type", kind, "run", d.run.ID, "panic", d.masker.Text(fmt.Sprint(r)))
+			err = &flow.StepError{Kind: flow.KindInternal, Message: "the step type " + kind + " failed unexpectedly"}
+		}
+	}()
+	return d.e.Types.Run(ctx, kind, call)
+}
+
+// startClock begins the step's total time, or goes on with what a gate or a
+// wait had left of it.
+func startClock(p *flow.Progress, total time.Duration, now time.Time) {
+	if p.Deadline != nil {
+		return
+	}
+	if p.Left > 0 {
+		total = p.Left
+	}
+	at := now.Add(total)
+	p.Deadline, p.Left = &at, 0
+}
+
+// stopClock keeps what is left of the step's total time while it is parked on
+// someone.
+func stopClock(p *flow.Progress, now time.Time) {
+	if p.Deadline == nil {
+		return
+	}
+	p.Left = max(p.Deadline.Sub(now), time.Millisecond)
+	p.Deadline = nil
+}
+
+func idempotencyKey(runID string, inst *flow.StepInstance) string {
+	key := runID + "-" + strconv.Itoa(inst.Index)
+	if inst.Iteration != "" {
+		key += "-" + inst.Iteration
+	}
+	if inst.Progress.Mends > 0 {
+		key += "-m" + strconv.Itoa(inst.Progress.Mends)
+	}
+	return key
+}
+
+// resolve fills in a step's config and lays over it what recovery changed.
+// The result may hold secrets; a failure is a *flow.StepError.
+func (d *driver) resolve(n *node, p *flow.Progress) (json.RawMessage, error) {
+	config := n.Config
+	if !n.plain || n.lazy != nil {
+		v, err := n.config.Eval(d.scope)
+		if err != nil {
+			return nil, &flow.StepError{Kind: flow.KindTemplate, Message: err.Error(), Err: err}
+		}
+		if config, err = json.Marshal(v); err != nil {
+			return nil, &flow.StepError{Kind: flow.KindTemplate, Message: "the config cannot be written as JSON", Err: err}
+		}
+		if n.lazy != nil {
+			if config, err = jsonpatch.MergeMergePatches(config, n.lazy); err != nil {
+				return nil, &flow.StepError{Kind: flow.KindInternal, Message: "the config cannot be put together", Err: err}
+			}
+		}
+	}
+	if len(p.Dropped) == 0 && len(p.Mods) == 0 {
+		return config, nil
+	}
+	for _, pointer := range p.Dropped {
+		config = drop(config, pointer)
+	}
+	if patch, _ := splitMods(p.Mods); len(patch) > 0 {
+		mods, _ := d.masker.Unmask(patch) // the guard has let [secret:NAME] through only where it may stand
+		merged, err := jsonpatch.MergePatch(config, mods)
+		if err != nil {
+			return nil, &flow.StepError{Kind: flow.KindConfig, Message: "the mended config cannot be put together", Err: err}
+		}
+		config = merged
+	}
+	return config, nil
+}
+
+// drop removes what a JSON pointer names; what is not there stays away.
+func drop(config json.RawMessage, pointer string) json.RawMessage {
+	patch, err := jsonpatch.DecodePatch([]byte(`[{"op":"remove","path":` + strconv.Quote(pointer) + `}]`))
+	if err != nil {
+		return config
+	}
+	out, err := patch.Apply(config)
+	if err != nil {
+		return config
+	}
+	return out
+}
+
+// splitMods takes the reserved member by which a mend bounds an attempt,
+// {"timeout": milliseconds}, out of what it lays over the config.
+func splitMods(mods json.RawMessage) (patch json.RawMessage, timeout time.Duration) {
+	if len(mods) == 0 {
+		return nil, 0
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(mods, &all); err != nil {
+		return mods, 0
+	}
+	ms, ok := all["timeout"]
+	if !ok {
+		return mods, 0
+	}
+	delete(all, "timeout")
+	n, err := strconv.ParseInt(string(ms), 10, 64)
+	if err != nil {
+		n = 0
+	}
+	patch, err = json.Marshal(all)
+	if err != nil {
+		return nil, 0
+	}
+	return patch, time.Duration(n) * time.Millisecond
+}
+
+// check bounds, masks and verifies a step's output.
+func (d *driver) check(n *node, value json.RawMessage) (json.RawMessage, error) {
+	if int64(len(value)) > d.limits.OutputBytes {
+		return nil, &flow.StepError{Kind: flow.KindTooLarge, Message: tooLarge("the output", len(value), d.limits.OutputBytes)}
+	}
+	value = d.masker.JSON(value)
+	if n.contract == nil || len(value) == 0 {
+		return value, nil
+	}
+	problems := n.contract.Check(value)
+	if len(problems) == 0 {
+		return value, nil
+	}
+	lines := make([]string, 0, len(problems))
+	for _, p := range problems {
+		lines = append(lines, strings.TrimPrefix(p.Field+": "+p.Message, ": "))
+	}
+	return nil, &flow.StepError{Kind: flow.KindContract, Message: "the output does not satisfy its contract: " + strings.Join(lines, "; "),
+		Response: &flow.Response{Body: cut(string(value), maxKept)}}
+}
+
+// maxKept bounds what is kept of an answer that was not good enough.
+const maxKept = 64 << 10
+
+func tooLarge(what string, has int, limit int64) string {
+	return fmt.Sprintf("%s is %d bytes, over the limit of %d (setting limits.output_bytes)", what, has, limit)
+}
+
+// cut shortens text to at most n bytes, on a character.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "")
+}
+
+// suspend parks a step that waits for a time.
+func (d *driver) suspend(n *node, inst flow.StepInstance, out flow.Outcome) error {
+	c := d.begin()
+	stopClock(&inst.Progress, c.now)
+	inst.Status, inst.Output = flow.StepWaiting, null(out.Value)
+	inst.Progress.Phase, inst.Progress.DueAt = flow.PhaseWaiting, &out.Until
+	c.step(inst)
+	c.park(out.Until)
+	c.c.Run.Current = inst.StepKey.String()
+	c.event(flow.EventStepSuspended, &inst.StepKey, stepData{ID: n.ID, Type: n.Type, DueAt: &out.Until})
+	c.log(n, &inst, "waiting", func(l *flow.Log) { l.Message = "until " + out.Until.UTC().Format(time.RFC3339Nano) })
+	return c.commit(d.ctx)
+}
+
+// nest begins the nested list that a step has chosen.
+func (d *driver) nest(n *node, inst flow.StepInstance, name string) (bool, error) {
+	inst.Status, inst.Progress.Phase, inst.Progress.Branch = flow.StepRunning, flow.PhaseNested, name
+	inst.Progress.Deadline = nil // the nested steps have clocks of their own
+	c := d.begin()
+	c.step(inst)
+	return d.goOn(c, &inst)
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// change gathers one transition of a run; commit writes it. Until then the
+// driver's own picture of the run is untouched, and afterwards it is the new
+// one.
+type change struct {
+	d   *driver
+	c   flow.Change
+	now time.Time
+}
+
+// begin starts a transition from where the run stands.
+func (d *driver) begin() *change {
+	run := d.run
+	run.Version++
+	return &change{d: d, c: flow.Change{Run: run}, now: d.e.Clock.Now()}
+}
+
+// claim makes the run this node's, whoever had it.
+func (c *change) claim() {
+	c.c.Claim = true
+	c.c.Run.Epoch++
+	c.c.Run.Owner = c.d.e.Node
+	c.status(flow.RunRunning)
+	c.unpark()
+}
+
+func (c *change) status(s flow.RunStatus) { c.c.Run.Status = s }
+
+// park leaves the run to wait until at, or for someone if at is zero.
+func (c *change) park(at time.Time) {
+	c.status(flow.RunWaiting)
+	c.c.Run.Owner, c.c.Run.WakeAt = "", at
+	c.c.Run.WakeSeq++
+}
+
+func (c *change) unpark() {
+	if !c.c.Run.WakeAt.IsZero() {
+		c.c.Run.WakeAt = time.Time{}
+		c.c.Run.WakeSeq++
+	}
+}
+
+// finish ends the run.
+func (c *change) finish(s flow.RunStatus) {
+	c.status(s)
+	c.unpark()
+	c.c.Run.Owner, c.c.Run.Current, c.c.Run.FinishedAt = "", "", c.now
+}
+
+func (c *change) step(inst flow.StepInstance) { c.c.Steps = append(c.c.Steps, inst) }
+func (c *change) gate(g flow.Gate)            { c.c.Gates = append(c.c.Gates, g) }
+func (c *change) kase(k flow.Case)            { c.c.Cases = append(c.c.Cases, k) }
+
+// event adds an event; data is written as JSON and must be an object or nil.
+func (c *change) event(kind string, key *flow.StepKey, data any) {
+	c.c.Run.Seq++
+	e := flow.Event{Seq: c.c.Run.Seq, Type: kind, At: c.now}
+	if key != nil {
+		e.StepIndex, e.Iteration = &key.Index, key.Iteration
+	}
+	if data != nil {
+		e.Data, _ = json.Marshal(data) // our own structs, which marshal
+	}
+	c.c.Events = append(c.c.Events, e)
+}
+
+// log adds a row of the step log, under the event that was added last.
+func (c *change) log(n *node, inst *flow.StepInstance, status string, fill func(*flow.Log)) {
+	l := flow.Log{Seq: c.c.Run.Seq, At: c.now, StepIndex: n.Index, Iteration: inst.Iteration, StepID: n.ID, Type: n.Type, Title: n.Title,
+		Attempt: inst.Attempts, Status: status, RecoverySource: inst.RecoverySource}
+	fill(&l)
+	c.c.Logs = append(c.c.Logs, l)
+}
+
+// commit writes the transition, makes it the driver's picture of the run, and
+// tells the dispatcher and the watchers.
+func (c *change) commit(ctx context.Context) error {
+	d, e := c.d, c.d.e
+	if err := e.Runs.Apply(ctx, c.c); err != nil {
+		return err
+	}
+	had := d.run.WakeSeq
+	d.run = c.c.Run
+	for i := range c.c.Steps {
+		s := c.c.Steps[i]
+		d.rows[s.StepKey] = &s
+	}
+	if d.run.WakeSeq != had {
+		w, _ := d.run.Wakeup()
+		e.Dispatch.Schedule(w)
+	}
+	e.feed.moved(d.run.ID)
+	return nil
+}
+
+// stepData is the payload of step events.
+type stepData struct {
+	ID             string      `json:"id"`
+	Type           string      `json:"type,omitempty"`
+	Title          string      `json:"title,omitempty"`
+	Attempt        int         `json:"attempt,omitempty"`
+	DurationMS     float64     `json:"durationMs,omitempty"`
+	RecoverySource flow.Source `json:"recovery_source"`
+	Error          string      `json:"error,omitempty"`
+	Message        string      `json:"message,omitempty"`
+	DueAt          *time.Time  `json:"dueAt,omitempty"`
+	CaseID         string      `json:"caseId,omitempty"`
+	GateID         string      `json:"gateId,omitempty"`
+}
+
+type gateData struct {
+	GateID     string        `json:"gateId"`
+	Kind       flow.GateKind `json:"kind"`
+	CaseID     string        `json:"caseId,omitempty"`
+	ExpiresAt  *time.Time    `json:"expiresAt,omitempty"`
+	Diagnosis  string        `json:"diagnosis,omitempty"`
+	Suggestion string        `json:"suggestion,omitempty"`
+	Answer     string        `json:"answer,omitempty"`
+	Reason     string        `json:"reason,omitempty"`
+	By         string        `json:"by,omitempty"`
+}
+
+type runData struct {
+	Workflow string          `json:"workflow,omitempty"`
+	Output   json.RawMessage `json:"output,omitempty"`
+	Error    string          `json:"error,omitempty"`
+	By       string          `json:"by,omitempty"`
+	WakeAt   *time.Time      `json:"wakeAt,omitempty"`
+}

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/longstop-dev/longstop/internal/definition"
+	"github.com/longstop-dev/longstop/internal/expr"
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// maxCompiled bounds how many definitions stay compiled.
+const maxCompiled = 512
+
+// compiled is a definition made ready to run.
+type compiled struct {
+	def    *flow.Definition
+	steps  []*node // by index
+	output *expr.Template
+	input  *definition.Schema
+	reads  reads
+}
+
+// node is a step made ready to run.
+type node struct {
+	*flow.Step
+	kind     flow.StepType
+	config   *expr.Template  // without the lazy members
+	plain    bool            // config holds no template
+	lazy     json.RawMessage // the lazy members as an object, or nil
+	contract *definition.Schema
+}
+
+// reads says which parts of the scope a definition looks at, so that nobody
+// decodes what nobody reads.
+type reads struct{ input, steps, secrets bool }
+
+// definitions compiles versions once and keeps them.
+type definitions struct {
+	versions Versions
+	types    map[string]flow.StepType
+	list     []flow.StepType
+
+	mu   sync.Mutex
+	have map[string]*compiled
+}
+
+func newDefinitions(v Versions, types []flow.StepType) *definitions {
+	d := &definitions{versions: v, types: map[string]flow.StepType{}, list: types, have: map[string]*compiled{}}
+	for _, t := range types {
+		d.types[t.Name] = t
+	}
+	return d
+}
+
+// get gives the version with this id, compiled. Versions are immutable, and
+// an id names one workspace's version: the caller has read it from a row.
+func (d *definitions) get(ctx context.Context, id string) (*compiled, error) {
+	d.mu.Lock()
+	c, ok := d.have[id]
+	d.mu.Unlock()
+	if ok {
+		return c, nil
+	}
+	v, err := d.versions.Version(ctx, "", id)
+	if err != nil {
+		return nil, err
+	}
+	var def flow.Definition
+	if err := json.Unmarshal(v.Definition, &def); err != nil {
+		return nil, flow.Errorf(flow.CodeInternal, "workflow version %s is not readable", id).Because(err)
+	}
+	if c, err = d.compile(&def); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.have) >= maxCompiled {
+		clear(d.have)
+	}
+	d.have[id] = c
+	return c, nil
+}
+
+func (d *definitions) compile(def *flow.Definition) (*compiled, error) {
+	c := &compiled{def: def}
+	var err error
+	if c.input, err = schema(def.Input); err != nil {
+		return nil, err
+	}
+	if len(def.Output) > 0 {
+		if c.output, err = expr.Compile(def.Output); err != nil {
+			return nil, err
+		}
+		c.reads.steps, c.reads.input, c.reads.secrets = true, true, true
+	}
+	def.Walk(func(s *flow.Step) {
+		n, nodeErr := d.node(s)
+		if nodeErr != nil {
+			err = nodeErr
+			return
+		}
+		if !n.plain || n.lazy != nil {
+			c.reads.steps, c.reads.input, c.reads.secrets = true, true, true
+		}
+		c.steps = append(c.steps, n)
+	})
+	return c, err
+}
+
+func (d *definitions) node(s *flow.Step) (*node, error) {
+	n := &node{Step: s, kind: d.types[s.Type]}
+	eager, lazy, err := split(s.Config, n.kind.Lazy)
+	if err != nil {
+		return nil, err
+	}
+	n.lazy = lazy
+	if n.config, err = expr.Compile(eager); err != nil {
+		return nil, err
+	}
+	n.plain = len(n.config.Filled()) == 0
+	n.contract, err = schema(s.Output)
+	return n, err
+}
+
+// split takes the lazy members out of a config.
+func split(config json.RawMessage, lazy []string) (eager, rest json.RawMessage, err error) {
+	if len(config) == 0 {
+		config = json.RawMessage("{}")
+	}
+	if len(lazy) == 0 {
+		return config, nil, nil
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(config, &all); err != nil {
+		return nil, nil, flow.Errorf(flow.CodeInternal, "a step's config is not an object").Because(err)
+	}
+	taken := map[string]json.RawMessage{}
+	for _, name := range lazy {
+		if v, ok := all[name]; ok {
+			taken[name] = v
+			delete(all, name)
+		}
+	}
+	if eager, err = json.Marshal(all); err != nil {
+		return nil, nil, err
+	}
+	rest, err = json.Marshal(taken)
+	return eager, rest, err
+}
+
+func schema(raw json.RawMessage) (*definition.Schema, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	return definition.CompileSchema(raw)
+}

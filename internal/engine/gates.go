@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// AnswerGate answers a gate and wakes its run. Of two answers one wins; the
+// other gets conflict and is told what was answered. It answers invalid, with
+// the fields, if the answer does not fit the gate.
+func (e *Engine) AnswerGate(ctx context.Context, by flow.Caller, in *AnswerGateIn) (*flow.Gate, error) {
+	g, err := e.Records.Gate(ctx, by.Workspace, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if g.Status != flow.GateOpen {
+		return nil, answered(g)
+	}
+	run, err := e.Runs.Run(ctx, by.Workspace, g.RunID)
+	if err != nil {
+		return nil, err
+	}
+	d, err := e.load(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	inst, ok := d.rows[flow.StepKey{Index: g.StepIndex, Iteration: g.Iteration}]
+	if !ok || inst.Progress.GateID != g.ID || run.Status != flow.RunWaiting {
+		d.cancel()
+		return nil, e.lost(ctx, by, in.ID)
+	}
+	v, err := d.consider(by, *inst, g, in.Body)
+	if err != nil {
+		d.cancel()
+		return nil, err
+	}
+	g, err = e.settle(ctx, by, d, *inst, g, in.Body, v)
+	if flow.CodeOf(err) == flow.CodeStale {
+		return nil, e.lost(ctx, by, in.ID)
+	}
+	return &g, err
+}
+
+// consider turns an answer into a verdict.
+func (d *driver) consider(by flow.Caller, inst flow.StepInstance, g flow.Gate, a flow.GateAnswer) (flow.Verdict, error) {
+	n := d.def.steps[inst.Index]
+	f, k, err := d.again(n, inst)
+	if err != nil {
+		return flow.Verdict{}, err
+	}
+	return d.e.Recovery.Answered(d.ctx, by, f, k, g, a)
+}
+
+// settle commits an answer with what comes of it, and drives the run on.
+func (e *Engine) settle(ctx context.Context, by flow.Caller, d *driver, inst flow.StepInstance, g flow.Gate, a flow.GateAnswer, v flow.Verdict) (flow.Gate, error) {
+	c := d.begin()
+	c.claim()
+	g.Status, g.AnsweredAt, g.AnsweredBy = flow.GateAnswered, &c.now, by.Person
+	g.Answer = maskedAnswer(d, a)
+	c.gate(g)
+	c.event(flow.EventGateAnswered, &inst.StepKey, gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, Answer: a.Answer,
+		Reason: g.Answer.Reason, By: by.Person})
+	again, err := d.apply(c, d.def.steps[inst.Index], inst, v)
+	if err != nil {
+		d.cancel()
+		return g, err
+	}
+	if !again {
+		d.cancel()
+		return g, nil
+	}
+	// A person has waited for this: it does not queue behind other runs.
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.draining { // the next start takes it up
+		d.cancel()
+		return g, nil
+	}
+	e.busy++
+	e.wg.Add(1)
+	e.active[d.run.ID] = d
+	go func() { defer e.leave(); defer e.unregister(d); d.loop() }()
+	return g, nil
+}
+
+// maskedAnswer is an answer as it is kept.
+func maskedAnswer(d *driver, a flow.GateAnswer) *flow.GateAnswer {
+	a.Reason, a.Hint = d.masker.Text(a.Reason), d.masker.Text(a.Hint)
+	a.Output, a.Modifications, a.Action = d.masker.JSON(a.Output), d.masker.JSON(a.Modifications), d.masker.JSON(a.Action)
+	return &a
+}
+
+// lost says why an answer came too late.
+func (e *Engine) lost(ctx context.Context, by flow.Caller, gateID string) error {
+	g, err := e.Records.Gate(ctx, by.Workspace, gateID)
+	if err != nil {
+		return err
+	}
+	return answered(g)
+}
+
+func answered(g flow.Gate) error {
+	switch g.Status {
+	case flow.GateAnswered:
+		return flow.Errorf(flow.CodeConflict, "gate %s was answered already with %q by %s", g.ID, g.Answer.Answer, g.AnsweredBy)
+	case flow.GateExpired:
+		return flow.Errorf(flow.CodeConflict, "gate %s has expired", g.ID)
+	case flow.GateClosed:
+		return flow.Errorf(flow.CodeConflict, "gate %s is closed: its run has ended", g.ID)
+	}
+	return flow.Errorf(flow.CodeConflict, "gate %s is being answered", g.ID).Right("read it again")
+}

@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// StartRun starts a run of a workflow's published version, or of the version
+// named. It answers not_found, and invalid if the input does not satisfy the
+// workflow's input schema.
+func (e *Engine) StartRun(ctx context.Context, by flow.Caller, in *StartRunIn) (*RunView, error) {
+	versionID := in.Body.VersionID
+	if versionID == "" {
+		w, err := e.Versions.Workflow(ctx, by.Workspace, in.Name)
+		if err != nil {
+			return nil, err
+		}
+		versionID = w.VersionID
+	} else if v, err := e.Versions.Version(ctx, by.Workspace, versionID); err != nil {
+		return nil, err
+	} else if v.Workflow != in.Name {
+		return nil, flow.Errorf(flow.CodeInvalid, "version %s is not one of workflow %q", versionID, in.Name).At("versionId")
+	}
+	def, err := e.defs.get(ctx, versionID)
+	if err != nil {
+		return nil, err
+	}
+	input := in.Body.Input
+	if len(input) == 0 || string(input) == "null" {
+		input = json.RawMessage("{}")
+	}
+	if err := checkInput(def, input); err != nil {
+		return nil, err
+	}
+	return e.begin(ctx, by, def, versionID, input)
+}
+
+func checkInput(def *compiled, input json.RawMessage) error {
+	if def.input == nil {
+		return nil
+	}
+	problems := def.input.Check(input)
+	if len(problems) == 0 {
+		return nil
+	}
+	for i := range problems {
+		problems[i].Field = "input" + problems[i].Field
+	}
+	bad := flow.Errorf(flow.CodeInvalid, "the input does not satisfy the workflow's input schema").At("input")
+	bad.Problems = problems
+	return bad
+}
+
+// begin creates a run, and drives it at once if there is room.
+func (e *Engine) begin(ctx context.Context, by flow.Caller, def *compiled, versionID string, input json.RawMessage) (*RunView, error) {
+	run := flow.Run{ID: e.NewID("run"), Workspace: by.Workspace, Workflow: def.def.Name, VersionID: versionID, Input: input,
+		Author: by.Person, CreatedAt: e.Clock.Now(), Status: flow.RunQueued}
+	d, err := e.newDriver(ctx, run, nil)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	now := e.enter()
+	e.mu.Unlock()
+	if now {
+		e.register(d)
+	}
+	c := d.begin()
+	c.event(flow.EventRunStarted, nil, runData{Workflow: run.Workflow, By: by.Person})
+	if now {
+		c.c.Run.Status, c.c.Run.Owner, c.c.Run.Epoch = flow.RunRunning, e.Node, 1
+		if t := def.next(nil); !t.done {
+			c.started(t)
+		}
+	}
+	if err := c.commit(ctx); err != nil {
+		d.cancel()
+		if now {
+			e.unregister(d)
+			e.leave()
+		}
+		return nil, err
+	}
+	view := e.view(d.run)
+	if now {
+		go func() { defer e.leave(); defer e.unregister(d); d.loop() }()
+	} else {
+		d.cancel()
+		e.take(job{runID: run.ID})
+	}
+	return view, nil
+}
+
+// CancelRun stops a run, whatever it is doing, within a second. Cancelling a
+// run that has ended answers conflict.
+func (e *Engine) CancelRun(ctx context.Context, by flow.Caller, in *CancelIn) (*RunView, error) {
+	for {
+		run, err := e.Runs.Run(ctx, by.Workspace, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if run.Status.Finished() {
+			if run.Status == flow.RunCancelled {
+				return e.GetRun(ctx, by, &RunIn{ID: in.ID})
+			}
+			return nil, flow.Errorf(flow.CodeConflict, "run %s has %s already", run.ID, run.Status)
+		}
+		if d := e.driving(run.ID); d != nil {
+			d.stop(by)
+			select {
+			case <-d.ended:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			continue // it has ended as cancelled, or parked or finished just before
+		}
+		if err := e.cancelParked(ctx, by, run); flow.CodeOf(err) != flow.CodeStale {
+			if err != nil {
+				return nil, err
+			}
+			return e.GetRun(ctx, by, &RunIn{ID: in.ID})
+		}
+	}
+}
+
+func (e *Engine) driving(runID string) *driver {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.active[runID]
+}
+
+// cancelParked ends a run that nobody drives, and closes its gates.
+func (e *Engine) cancelParked(ctx context.Context, by flow.Caller, run flow.Run) error {
+	d, err := e.load(ctx, run)
+	if err != nil {
+		return err
+	}
+	defer d.cancel()
+	gates, err := e.Records.Gates(ctx, run.Workspace, run.ID, string(flow.GateOpen), "", 100)
+	if err != nil {
+		return err
+	}
+	c := d.begin()
+	c.c.Claim = true // whoever may be about to wake it is refused
+	c.c.Run.Epoch++
+	for _, g := range gates {
+		g.Status = flow.GateClosed
+		c.gate(g)
+		key := flow.StepKey{Index: g.StepIndex, Iteration: g.Iteration}
+		c.event(flow.EventGateClosed, &key, gateData{GateID: g.ID, Kind: g.Kind})
+	}
+	d.cancelInto(c, by)
+	return c.commit(ctx)
+}
+
+// GetRun reads a run with its steps and its open gates.
+func (e *Engine) GetRun(ctx context.Context, by flow.Caller, in *RunIn) (*RunView, error) {
+	run, err := e.Runs.Run(ctx, by.Workspace, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := e.Runs.Steps(ctx, run.ID)
+	if err != nil {
+		return nil, err
+	}
+	def, err := e.defs.get(ctx, run.VersionID)
+	if err != nil {
+		return nil, err
+	}
+	v := e.view(run)
+	v.Steps = stepViews(def, run, rows)
+	if run.Status == flow.RunWaiting {
+		v.Gates, err = e.Records.Gates(ctx, by.Workspace, run.ID, string(flow.GateOpen), "", 100)
+	}
+	return v, err
+}
+
+// ListRuns lists runs, newest first, without inputs, outputs and steps.
+func (e *Engine) ListRuns(ctx context.Context, by flow.Caller, in *ListRunsIn) (*List[RunView], error) {
+	limit := in.limit()
+	runs, err := e.Runs.Runs(ctx, flow.RunFilter{Workspace: by.Workspace, Workflow: in.Workflow, Status: in.Status, Before: in.After, Limit: limit + 1})
+	if err != nil {
+		return nil, err
+	}
+	out := &List[RunView]{Items: make([]RunView, 0, len(runs))}
+	for _, r := range runs {
+		if len(out.Items) == limit {
+			out.Next = out.Items[limit-1].ID
+			break
+		}
+		v := e.view(r)
+		v.Input, v.Output = nil, nil
+		out.Items = append(out.Items, *v)
+	}
+	return out, nil
+}
+
+// ListEvents reads a run's events in order.
+func (e *Engine) ListEvents(ctx context.Context, by flow.Caller, in *RecordsIn) (*List[flow.Event], error) {
+	return records(ctx, e, by, in, e.Records.Events, func(v flow.Event) int64 { return v.Seq })
+}
+
+// ListLogs reads a run's step log in order.
+func (e *Engine) ListLogs(ctx context.Context, by flow.Caller, in *RecordsIn) (*List[flow.Log], error) {
+	return records(ctx, e, by, in, e.Records.Logs, func(v flow.Log) int64 { return v.Seq })
+}
+
+func (e *Engine) view(r flow.Run) *RunView {
+	return &RunView{ID: r.ID, Workflow: r.Workflow, VersionID: r.VersionID, Status: r.Status, Input: r.Input, Output: r.Output, Error: r.Error,
+		Author: r.Author, CreatedAt: r.CreatedAt, FinishedAt: optional(r.FinishedAt), WakeAt: optional(r.WakeAt), Seq: r.Seq}
+}
+
+func optional(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func (p Page) limit() int {
+	if p.Limit <= 0 {
+		return 50
+	}
+	return min(p.Limit, 500)
+}

@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"encoding/json"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// apply carries a verdict out. c may hold what led to it already: a gate that
+// was answered, a claim.
+func (d *driver) apply(c *change, n *node, inst flow.StepInstance, v flow.Verdict) (bool, error) {
+	p := &inst.Progress
+	if v.Case.ID != "" {
+		c.kase(v.Case)
+	}
+	if v.Message != "" {
+		inst.Message = v.Message
+	}
+	if v.Agent != nil {
+		p.Agent = v.Agent
+	}
+	c.event(flow.EventStepAdapting, &inst.StepKey, v.Adapting)
+	c.log(n, &inst, "adapted", func(l *flow.Log) {
+		l.Message, l.Error = v.Message, inst.Error
+		if v.Source != flow.SourceNone {
+			l.RecoverySource = v.Source
+		}
+		if took := v.Adapting.BYOATimingMS; took != nil {
+			l.DurationMS = float64(*took)
+		}
+	})
+	if v.NewEpisode {
+		p.Episode++
+		p.Round, p.Tries, p.Hint, p.Agent = 0, 0, v.Hint, nil
+	}
+	switch v.Kind {
+	case flow.VerdictOutput:
+		p.Source = v.Source
+		return d.complete(c, n, inst, d.masker.JSON(v.Output))
+	case flow.VerdictRetry, flow.VerdictTool:
+		return d.mend(c, n, inst, v)
+	case flow.VerdictAgain:
+		return d.askAgain(c, n, inst, v)
+	case flow.VerdictGate:
+		return false, d.openGate(c, n, inst, *v.Gate)
+	case flow.VerdictSkip:
+		return d.skip(c, n, inst, v)
+	}
+	c.giveUp(n, inst, v.Message)
+	return false, d.fail(c, runError(n, &inst, v.Message))
+}
+
+// mend runs the step again, changed, or a tool in its place.
+func (d *driver) mend(c *change, n *node, inst flow.StepInstance, v flow.Verdict) (bool, error) {
+	p := &inst.Progress
+	p.Mends++
+	p.Tries, p.Source, p.CaseID, p.GateID = 0, v.Source, "", ""
+	if !v.NewEpisode {
+		p.Round++
+	}
+	if v.Tool != nil {
+		p.Tool = v.Tool
+	} else {
+		p.Tool = nil
+		p.Dropped = append(p.Dropped, v.Dropped...)
+		if err := layMods(p, v.Mods); err != nil {
+			return false, err
+		}
+	}
+	startClock(p, n.TotalTimeout, c.now)
+	inst.Status, p.Phase = flow.StepRunning, flow.PhaseAttempt
+	if v.After > 0 {
+		c.backOff(n, inst, v.After, "retrying")
+		return false, c.commit(d.ctx)
+	}
+	c.step(inst)
+	c.c.Run.Current = inst.StepKey.String()
+	if err := c.commit(d.ctx); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// layMods lays new modifications over those that hold already.
+func layMods(p *flow.Progress, mods json.RawMessage) error {
+	switch {
+	case len(mods) == 0:
+		return nil
+	case len(p.Mods) == 0:
+		p.Mods = mods
+		return nil
+	}
+	merged, err := jsonpatch.MergeMergePatches(p.Mods, mods)
+	if err != nil {
+		return flow.Errorf(flow.CodeInternal, "modifications cannot be merged").Because(err)
+	}
+	p.Mods = merged
+	return nil
+}
+
+// askAgain freezes the same failure for the next recovery attempt.
+func (d *driver) askAgain(c *change, n *node, inst flow.StepInstance, v flow.Verdict) (bool, error) {
+	p := &inst.Progress
+	if !v.NewEpisode {
+		p.Round++
+	}
+	p.GateID = ""
+	startClock(p, n.TotalTimeout, c.now)
+	config, err := d.resolve(n, p)
+	if err != nil {
+		config = nil
+	}
+	k, err := d.e.Recovery.Freeze(d.ctx, d.failure(n, inst, config))
+	if err != nil {
+		c.giveUp(n, inst, d.masker.Text("recovery could not go on: "+err.Error()))
+		return false, d.fail(c, runError(n, &inst, "recovery could not go on"))
+	}
+	c.froze(n, inst, k)
+	if err := c.commit(d.ctx); err != nil {
+		return false, err
+	}
+	return true, nil // the loop finds the case
+}
+
+// openGate parks the run on someone.
+func (d *driver) openGate(c *change, n *node, inst flow.StepInstance, g flow.Gate) error {
+	stopClock(&inst.Progress, c.now)
+	inst.Status, inst.Progress.Phase, inst.Progress.GateID = flow.StepWaiting, flow.PhaseGated, g.ID
+	c.step(inst)
+	c.gate(g)
+	c.park(g.ExpiresAt)
+	c.c.Run.Current = inst.StepKey.String()
+	data := gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, ExpiresAt: &g.ExpiresAt}
+	for _, said := range []*flow.Escalation{g.Builtin, g.Agent} {
+		if said != nil {
+			data.Diagnosis, data.Suggestion = said.Diagnosis, said.Suggestion
+		}
+	}
+	c.event(flow.EventGateOpened, &inst.StepKey, data)
+	c.event(flow.EventRunWaiting, nil, runData{WakeAt: &g.ExpiresAt})
+	return c.commit(d.ctx)
+}
+
+// skip goes on without the step.
+func (d *driver) skip(c *change, n *node, inst flow.StepInstance, v flow.Verdict) (bool, error) {
+	inst.Status, inst.Output, inst.FinishedAt = flow.StepSkipped, json.RawMessage("null"), c.now
+	inst.RecoverySource = v.Source
+	inst.Progress = flow.Progress{Mends: inst.Progress.Mends, Episode: inst.Progress.Episode}
+	c.step(inst)
+	c.event(flow.EventStepSkipped, &inst.StepKey, stepData{ID: n.ID, Type: n.Type, RecoverySource: v.Source, Message: v.Message})
+	c.log(n, &inst, "skipped", func(l *flow.Log) { l.Message = v.Message })
+	return d.goOn(c, &inst)
+}

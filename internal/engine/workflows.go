@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/longstop-dev/longstop/internal/definition"
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// CreateWorkflow checks a definition and stores it as the workflow's next
+// version, which new runs use; with publish=false as an unpublished version
+// found by its content. It answers invalid with a line for each problem.
+func (e *Engine) CreateWorkflow(ctx context.Context, by flow.Caller, in *CreateWorkflowIn) (*WorkflowView, error) {
+	def, err := e.check(in)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(def)
+	if err != nil {
+		return nil, flow.Errorf(flow.CodeInternal, "the definition cannot be stored").Because(err)
+	}
+	sum := sha256.Sum256(in.RawBody)
+	v := flow.WorkflowVersion{ID: e.NewID("ver"), Workspace: by.Workspace, Workflow: def.Name, Digest: hex.EncodeToString(sum[:]),
+		Source: string(in.RawBody), Definition: raw, Author: by.Person, CreatedAt: e.Clock.Now()}
+	if in.Publish {
+		v, err = e.Versions.Publish(ctx, v)
+	} else {
+		v, err = e.Versions.Keep(ctx, v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return versionView(v), nil
+}
+
+// ValidateWorkflow checks a definition and stores nothing.
+func (e *Engine) ValidateWorkflow(_ context.Context, _ flow.Caller, in *CreateWorkflowIn) (*ValidateOut, error) {
+	def, err := e.check(in)
+	if err != nil {
+		return nil, err
+	}
+	out := &ValidateOut{Valid: true, Name: def.Name}
+	def.Walk(func(*flow.Step) { out.Steps++ })
+	return out, nil
+}
+
+// check parses a definition and compiles it, so that what is stored can run.
+func (e *Engine) check(in *CreateWorkflowIn) (*flow.Definition, error) {
+	name := in.Filename
+	if name == "" {
+		name = "definition"
+	}
+	def, err := definition.Parse(name, in.RawBody, e.defs.list)
+	if err != nil {
+		return nil, err
+	}
+	problems := e.Workspaces.CheckRecovery(def.Recovery)
+	def.Walk(func(s *flow.Step) { problems = append(problems, e.Workspaces.CheckRecovery(s.Recovery)...) })
+	if len(problems) > 0 {
+		bad := flow.Errorf(flow.CodeInvalid, "the workflow's recovery settings are not valid").At(name)
+		bad.Problems = problems
+		return nil, bad
+	}
+	_, err = e.defs.compile(def)
+	return def, err
+}
+
+// ListWorkflows lists the published workflows by name.
+func (e *Engine) ListWorkflows(ctx context.Context, by flow.Caller, in *Page) (*List[WorkflowView], error) {
+	limit := in.limit()
+	all, err := e.Versions.Workflows(ctx, by.Workspace, in.After, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	out := &List[WorkflowView]{Items: make([]WorkflowView, 0, len(all))}
+	for _, w := range all {
+		if len(out.Items) == limit {
+			out.Next = out.Items[limit-1].Name
+			break
+		}
+		out.Items = append(out.Items, WorkflowView{Name: w.Name, VersionID: w.VersionID, Number: w.Number, UpdatedAt: w.UpdatedAt})
+	}
+	return out, nil
+}
+
+// GetWorkflow reads a workflow's published version.
+func (e *Engine) GetWorkflow(ctx context.Context, by flow.Caller, in *WorkflowIn) (*WorkflowView, error) {
+	w, err := e.Versions.Workflow(ctx, by.Workspace, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	v, err := e.Versions.Version(ctx, by.Workspace, w.VersionID)
+	if err != nil {
+		return nil, err
+	}
+	return versionView(v), nil
+}
+
+// StepTypes lists the step types that definitions may use.
+func (e *Engine) StepTypes(context.Context, flow.Caller, *struct{}) (*List[flow.StepType], error) {
+	return &List[flow.StepType]{Items: e.defs.list}, nil
+}
+
+// DefinitionSchema gives the JSON Schema of definitions.
+func (e *Engine) DefinitionSchema(context.Context, flow.Caller, *struct{}) (*json.RawMessage, error) {
+	s := definition.Schema(e.defs.list)
+	return &s, nil
+}
+
+func versionView(v flow.WorkflowVersion) *WorkflowView {
+	return &WorkflowView{Name: v.Workflow, VersionID: v.ID, Number: v.Number, UpdatedAt: v.CreatedAt, Source: v.Source, Definition: v.Definition}
+}
