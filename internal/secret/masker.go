@@ -34,8 +34,10 @@ func NewMasker(secrets, hidden map[string]string) *Masker {
 			if _, ok := secrets[name]; ok {
 				m.values[name] = secrets[name]
 			}
-			for _, form := range forms(value) {
-				find.add(form, Mask(name))
+			for _, text := range []string{value, strings.TrimSpace(value)} { // a line's end is often lost on the way
+				for _, form := range forms(text) {
+					find.add(form, Mask(name))
+				}
 			}
 			if json.Valid([]byte(value)) && strings.IndexByte("-0123456789", value[0]) >= 0 {
 				m.numbers[value] = name

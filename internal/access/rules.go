@@ -1,0 +1,203 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// The settings that are more than a text.
+const (
+	keyAgentURL   = "recovery.a2a_agent_url"
+	keyAgentToken = "recovery.a2a_auth_token"
+	keyMCPServer  = "recovery.mcp_server_id"
+)
+
+// holds is what settings make up together.
+type holds struct {
+	recovery flow.RecoverySettings
+	limits   flow.Limits
+}
+
+// rule describes a setting. To add one, add it to [rules].
+type rule struct {
+	key   string
+	def   string
+	about string
+	fix   string // what a right value is
+	// check says what is wrong with a value, in a phrase that follows it: "is
+	// out of range". It never sees an empty one.
+	check func(value string) string
+	// set takes over a value that check found right.
+	set func(h *holds, value string)
+	// own marks a setting that only the workspace has, never a definition.
+	own bool
+	// writeOnly marks one whose value is never shown.
+	writeOnly bool
+}
+
+// rules gives the settings that this version serves, by key.
+func rules() map[string]rule {
+	all := []rule{
+		{key: keyMCPServer, about: "the MCP server that is asked first when a step fails", fix: "the id of a registered MCP server",
+			check: func(v string) string {
+				if !serverID().MatchString(v) {
+					return "is no id of an MCP server"
+				}
+				return ""
+			},
+			set: func(h *holds, v string) { h.recovery.MCPServerID = v }},
+		duration("recovery.timeout_ms", 15000, 1000, 60000, time.Millisecond, "how long a responder may take",
+			func(h *holds, d time.Duration) { h.recovery.Timeout = d }),
+		{key: keyAgentURL, about: "the A2A agent that is asked first when a step fails", fix: "an https URL of an agent whose card can be read", own: true,
+			check: checkAgentURL, set: func(h *holds, v string) { h.recovery.A2AAgentURL = v }},
+		{key: keyAgentToken, about: "the bearer token for that agent", fix: "8 to 8192 printable characters without spaces, and without the word Bearer",
+			own: true, writeOnly: true, check: checkToken, set: func(*holds, string) {}},
+		oneOf("recovery.mode", "how a failed step's own agent is asked", []string{"sync"}, []string{"agent", "observe"},
+			func(h *holds, v string) { h.recovery.Mode = v }),
+		duration("recovery.agent_timeout", 300, 30, 3600, time.Second, "how long the inbox waits for an agent",
+			func(h *holds, d time.Duration) { h.recovery.AgentTimeout = d }),
+		whole("recovery.max_attempts", 2, 1, 5, "", "recovery attempts of an episode, after which a person is called",
+			func(h *holds, n int64) { h.recovery.MaxAttempts = int(n) }),
+		oneOf("recovery.builtin", "the built-in responder", []string{"rules", "off"}, []string{"model"},
+			func(h *holds, v string) { h.recovery.Builtin = v }),
+		oneOf("recovery.code_fix_approval", "whether a person approves code that an agent wrote", []string{"always", "never"}, nil,
+			func(h *holds, v string) { h.recovery.CodeFixApproval = v }),
+		{key: "recovery.allowed_hosts", about: "hosts to which a mend may move a request with its secrets",
+			fix: "host names or host:port, separated by commas", check: checkHosts,
+			set: func(h *holds, v string) { h.recovery.AllowedHosts = hostList(v) }},
+		duration("recovery.human_timeout", 604800, 60, 2592000, time.Second, "how long a run waits for a person before it fails",
+			func(h *holds, d time.Duration) { h.recovery.HumanTimeout = d }),
+	}
+	limits := flow.DefaultLimits()
+	all = append(all,
+		ownLimit(whole("limits.output_bytes", limits.OutputBytes, 1<<10, 100<<20, "bytes", "the largest output of a step",
+			func(h *holds, n int64) { h.limits.OutputBytes = n })),
+		ownLimit(whole("limits.answer_bytes", limits.AnswerBytes, 1<<10, 64<<20, "bytes", "the largest answer of a responder",
+			func(h *holds, n int64) { h.limits.AnswerBytes = n })),
+		ownLimit(duration("limits.step_timeout_ms", limits.StepTimeout.Milliseconds(), 1000, 3600000, time.Millisecond, "the longest time-out that a mend may set",
+			func(h *holds, d time.Duration) { h.limits.StepTimeout = d })))
+	out := map[string]rule{}
+	for _, r := range all {
+		out[r.key] = r
+	}
+	return out
+}
+
+// later lists settings that a later version serves: not unknown, but not here.
+func later() []string {
+	return []string{"limits.retention_days", "notify.url", "notify.secret", "model.url", "model.name", "model.key", "model.daily_tokens",
+		"agents.card_signatures", "gates.self_approval"}
+}
+
+func ownLimit(r rule) rule { r.own = true; return r }
+
+func whole(key string, def, min, max int64, unit, about string, set func(*holds, int64)) rule {
+	between := strings.TrimSpace(fmt.Sprintf("%d to %d %s", min, max, unit))
+	return rule{key: key, def: strconv.FormatInt(def, 10), about: about, fix: "a whole number, " + between,
+		check: func(v string) string {
+			n, err := strconv.ParseInt(v, 10, 64)
+			if errors.Is(err, strconv.ErrSyntax) {
+				return "is not a whole number"
+			}
+			if err != nil || n < min || n > max {
+				return "is out of range"
+			}
+			return ""
+		},
+		set: func(h *holds, v string) {
+			n, _ := strconv.ParseInt(v, 10, 64) // checked
+			set(h, n)
+		}}
+}
+
+func duration(key string, def, min, max int64, unit time.Duration, about string, set func(*holds, time.Duration)) rule {
+	name := "seconds"
+	if unit == time.Millisecond {
+		name = "milliseconds"
+	}
+	return whole(key, def, min, max, name, about, func(h *holds, n int64) { set(h, time.Duration(n)*unit) })
+}
+
+// oneOf is a choice, of which the first is the default; of notYet this version
+// knows the words only.
+func oneOf(key, about string, served, notYet []string, set func(*holds, string)) rule {
+	return rule{key: key, def: served[0], about: about, fix: strings.Join(served, " or "),
+		check: func(v string) string {
+			if slices.Contains(notYet, v) {
+				return "is not served by this version yet"
+			}
+			if !slices.Contains(served, v) {
+				return "is none of the values"
+			}
+			return ""
+		}, set: set}
+}
+
+func checkAgentURL(v string) string {
+	u, err := url.Parse(v)
+	switch {
+	case len(v) > 2048:
+		return "is too long for a URL"
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
+		return "is no absolute URL"
+	case u.User != nil:
+		return "holds a user name"
+	case u.Fragment != "":
+		return "holds a fragment"
+	}
+	return ""
+}
+
+func checkToken(v string) string {
+	if len(v) < 8 || len(v) > 8192 {
+		return "has a wrong length"
+	}
+	for _, r := range v {
+		if r <= ' ' || r > '~' {
+			return "holds a space or something that a header cannot carry"
+		}
+	}
+	return ""
+}
+
+func checkHosts(v string) string {
+	name := regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.?(:[0-9]{1,5})?$`)
+	for _, host := range hostList(v) {
+		_, addrErr := netip.ParseAddr(strings.Trim(host, "[]"))
+		_, portErr := netip.ParseAddrPort(host)
+		if addrErr != nil && portErr != nil && !name.MatchString(host) {
+			return "names " + strconv.Quote(clip(host)) + ", which is no host"
+		}
+	}
+	return ""
+}
+
+// hostList splits a comma list into hosts, in lower case.
+func hostList(v string) []string {
+	var out []string
+	for _, host := range strings.Split(v, ",") {
+		if host = strings.ToLower(strings.TrimSpace(host)); host != "" {
+			out = append(out, host)
+		}
+	}
+	return out
+}
+
+// wrong makes the error for a value of the setting. The value of a write-only
+// setting is not repeated.
+func (r rule) wrong(value, why string) *flow.Error {
+	shown := strconv.Quote(clip(value))
+	if r.writeOnly || r.key == keyAgentURL { // a URL may hold a key of its own
+		shown = "the value"
+	}
+	return flow.Errorf(flow.CodeInvalid, "%s %s", shown, why).At(r.key).Right(r.fix)
+}

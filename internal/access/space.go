@@ -1,0 +1,141 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/secret"
+)
+
+// space is what holds in a workspace, opened and ready: in memory only, and
+// immutable.
+type space struct {
+	settings map[string]flow.Setting
+	token    string            // of the workspace's A2A agent
+	values   map[string]string // secrets in the clear, by name
+	servers  map[string]server
+	masker   *secret.Masker
+	base     holds // the workspace's settings over the defaults
+	baseErr  error // a stored value is not right: only what needs settings suffers
+}
+
+type server struct {
+	flow.MCPServer
+	headers map[string]string
+}
+
+// readSpace reads and opens everything of a workspace. It answers unavailable,
+// naming it, if something sealed cannot be opened: what cannot be read cannot
+// be masked either.
+func (s *Service) readSpace(ctx context.Context, workspace string) (*space, error) {
+	sp := &space{values: map[string]string{}, servers: map[string]server{}}
+	var err error
+	if sp.settings, err = s.stored(ctx, workspace); err != nil {
+		return nil, err
+	}
+	secrets, err := s.c.Secrets.Secrets(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := s.c.Servers.MCPServers(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range secrets {
+		plain, err := s.open(workspace, "secret/"+v.Name, v.Sealed)
+		if err != nil {
+			return nil, err
+		}
+		sp.values[v.Name] = string(plain)
+	}
+	for _, v := range servers {
+		headers, err := s.openHeaders(v)
+		if err != nil {
+			return nil, err
+		}
+		sp.servers[v.ID] = server{v, headers}
+	}
+	if row, ok := sp.settings[keyAgentToken]; ok {
+		plain, err := s.open(workspace, "setting/"+keyAgentToken, row.Sealed)
+		if err != nil {
+			return nil, err
+		}
+		sp.token = string(plain)
+	}
+	sp.masker = secret.NewMasker(sp.values, sp.hidden())
+	sp.base, sp.baseErr = s.base(sp)
+	return sp, nil
+}
+
+// open opens what seal sealed.
+func (s *Service) open(workspace, name string, sealed []byte) ([]byte, error) {
+	plain, err := s.c.Keyring.Open(workspace, name, sealed)
+	if err != nil {
+		return nil, flow.Errorf(flow.CodeUnavailable, "%s cannot be read: %v", name, err).
+			Right("start the server with the master key that it was stored with, or store it again").Because(err)
+	}
+	return plain, nil
+}
+
+// hidden gives the values that are masked but are nobody's to put back: the
+// agent's token and the headers of MCP servers. Headers that are no secret in
+// any API stay readable, and of "Bearer xyz" only xyz is masked.
+func (sp *space) hidden() map[string]string {
+	out := map[string]string{}
+	if sp.token != "" {
+		out[keyAgentToken] = sp.token
+	}
+	scheme := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{1,20} +(\S{8,})$`)
+	open := []string{"accept", "accept-language", "content-type", "user-agent", "cache-control", "mcp-protocol-version"}
+	for id, m := range sp.servers {
+		for name, value := range m.headers {
+			if slices.Contains(open, strings.ToLower(name)) {
+				continue
+			}
+			if found := scheme.FindStringSubmatch(value); found != nil {
+				value = found[1]
+			}
+			out["mcp-servers."+id+"."+name] = value
+		}
+	}
+	return out
+}
+
+// Masker takes the workspace's secrets, its agent's token and its MCP servers'
+// headers out of texts and JSON.
+func (s *Service) Masker(ctx context.Context, workspace string) (*secret.Masker, error) {
+	sp, err := s.space(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	return sp.masker, nil
+}
+
+// Values gives the workspace's secrets in the clear, by name, for the
+// templates of a run. The caller must not change the map.
+func (s *Service) Values(ctx context.Context, workspace string) (map[string]string, error) {
+	sp, err := s.space(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	return sp.values, nil
+}
+
+func (s *Service) openHeaders(v flow.MCPServer) (map[string]string, error) {
+	if len(v.Sealed) == 0 {
+		return map[string]string{}, nil
+	}
+	plain, err := s.open(v.Workspace, "mcp-server/"+v.ID, v.Sealed)
+	if err != nil {
+		return nil, err
+	}
+	var headers map[string]string
+	if err := json.Unmarshal(plain, &headers); err != nil {
+		return nil, flow.Errorf(flow.CodeInternal, "the headers of MCP server %s cannot be read", v.ID).Right("set them again")
+	}
+	return headers, nil
+}
