@@ -250,6 +250,25 @@ func TestTokenStaysWithItsOrigin(t *testing.T) {
 	}
 }
 
+// TestTokenIsTiedEvenIfTheRowsDisagree: were the URL's row ever to name
+// another origin than the token's, by a restored backup or another process,
+// the token stays home.
+func TestTokenIsTiedEvenIfTheRowsDisagree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mustPut(t, "recovery.a2a_agent_url", `"https://agent.example.com"`)
+	w.mustPut(t, "recovery.a2a_auth_token", `"agent-token-4711"`)
+	row := flow.Setting{Workspace: w.by.Workspace, Key: "recovery.a2a_agent_url", Value: "https://x.example",
+		Meta: json.RawMessage(`{"name":"X","urlOrigin":"https://x.example","endpointOrigin":"https://x.example"}`), UpdatedAt: w.clock.Now()}
+	if err := w.store.PutSetting(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.service(1, false).Recovery(t.Context(), w.by.Workspace)
+	if err != nil || got.A2AOrigin != "https://x.example" || got.A2AAuthToken != "" {
+		t.Errorf("token %q for %s, %v; want none", got.A2AAuthToken, got.A2AOrigin, err)
+	}
+}
+
 func TestRecoveryLayers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
