@@ -126,20 +126,9 @@ func idempotencyKey(runID string, inst *flow.StepInstance) string {
 // resolve fills in a step's config and lays over it what recovery changed.
 // The result may hold secrets; a failure is a *flow.StepError.
 func (d *driver) resolve(n *node, p *flow.Progress) (json.RawMessage, error) {
-	config := n.Config
-	if !n.plain || n.lazy != nil {
-		v, err := n.config.Eval(d.scope)
-		if err != nil {
-			return nil, &flow.StepError{Kind: flow.KindTemplate, Message: err.Error(), Err: err}
-		}
-		if config, err = json.Marshal(v); err != nil {
-			return nil, &flow.StepError{Kind: flow.KindTemplate, Message: "the config cannot be written as JSON", Err: err}
-		}
-		if n.lazy != nil {
-			if config, err = jsonpatch.MergeMergePatches(config, n.lazy); err != nil {
-				return nil, &flow.StepError{Kind: flow.KindInternal, Message: "the config cannot be put together", Err: err}
-			}
-		}
+	config, err := d.fill(n)
+	if err != nil {
+		return nil, err
 	}
 	if len(p.Dropped) == 0 && len(p.Mods) == 0 {
 		return config, nil
@@ -156,6 +145,27 @@ func (d *driver) resolve(n *node, p *flow.Progress) (json.RawMessage, error) {
 		config = merged
 	}
 	return config, nil
+}
+
+// fill evaluates the templates of a step's config.
+func (d *driver) fill(n *node) (json.RawMessage, error) {
+	config := n.eager
+	if !n.plain {
+		v, err := n.config.Eval(d.scope)
+		if err != nil {
+			return nil, &flow.StepError{Kind: flow.KindTemplate, Message: err.Error(), Err: err}
+		}
+		if config, err = json.Marshal(v); err != nil {
+			return nil, &flow.StepError{Kind: flow.KindTemplate, Message: "the config cannot be written as JSON", Err: err}
+		}
+	}
+	if n.lazy == nil {
+		return config, nil
+	}
+	if string(config) == "{}" {
+		return n.lazy, nil
+	}
+	return append(append(config[:len(config)-1:len(config)-1], ','), n.lazy[1:]...), nil // two objects that share no member
 }
 
 // drop removes what a JSON pointer names; what is not there stays away.

@@ -26,8 +26,9 @@ type compiled struct {
 type node struct {
 	*flow.Step
 	kind     flow.StepType
-	config   *expr.Template  // without the lazy members
-	plain    bool            // config holds no template
+	eager    json.RawMessage // config without the lazy members
+	config   *expr.Template  // the same, compiled
+	plain    bool            // it holds no template
 	lazy     json.RawMessage // the lazy members as an object, or nil
 	contract *definition.Schema
 }
@@ -111,12 +112,11 @@ func (d *definitions) compile(def *flow.Definition) (*compiled, error) {
 
 func (d *definitions) node(s *flow.Step) (*node, error) {
 	n := &node{Step: s, kind: d.types[s.Type]}
-	eager, lazy, err := split(s.Config, n.kind.Lazy)
-	if err != nil {
+	var err error
+	if n.eager, n.lazy, err = split(s.Config, n.kind.Lazy); err != nil {
 		return nil, err
 	}
-	n.lazy = lazy
-	if n.config, err = expr.Compile(eager); err != nil {
+	if n.config, err = expr.Compile(n.eager); err != nil {
 		return nil, err
 	}
 	n.plain = len(n.config.Filled()) == 0

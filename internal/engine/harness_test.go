@@ -33,6 +33,19 @@ type harness struct {
 	limit flow.Limits
 	ids   atomic.Int64
 	max   int
+
+	stopping chan struct{} // closed when the engine has begun to stop
+}
+
+// noting tells the test when the engine has begun to stop.
+type noting struct {
+	*dispatch.Local
+	h *harness
+}
+
+func (n noting) Stop() {
+	close(n.h.stopping)
+	n.Local.Stop()
 }
 
 var by = flow.Caller{Workspace: "ws", Person: "person_1", Role: flow.RoleOwner}
@@ -53,12 +66,13 @@ func (h *harness) start() {
 		h.t.Fatalf("open: %v", err)
 	}
 	h.store = s
-	if err := s.Seed(context.Background(), "ws"); err != nil {
-		h.t.Fatalf("seed: %v", err)
+	_, err = s.Found(context.Background(), flow.Workspace{ID: "ws"}, flow.Person{ID: "person_1"}, flow.Key{ID: "key_1", Workspace: "ws", Person: "person_1"})
+	if err != nil {
+		h.t.Fatalf("found: %v", err)
 	}
-	h.desk.clock = h.clock
+	h.desk.clock, h.stopping = h.clock, make(chan struct{})
 	h.eng = engine.New(engine.Config{Runs: s, Records: s, Versions: s, Types: h.types, Recovery: h.desk, Workspaces: space{h},
-		Dispatch: dispatch.NewLocal(h.clock, s), Clock: h.clock, NewID: h.id, Jitter: func() float64 { return 1 }, Node: "n1",
+		Dispatch: noting{dispatch.NewLocal(h.clock, s), h}, Clock: h.clock, NewID: h.id, Jitter: func() float64 { return 1 }, Node: "n1",
 		MaxActive: h.max, Log: slog.New(slog.DiscardHandler)})
 	if err := h.eng.Start(context.Background()); err != nil {
 		h.t.Fatalf("start: %v", err)

@@ -113,7 +113,7 @@ func TestAHintOpensAnEpisode(t *testing.T) {
 	}
 	wantStatus(t, h.ended(id), flow.RunSucceeded)
 	p := h.desk.saw()[1].Instance.Progress
-	wantEqual(t, "episode, round, hint", fmt.Sprint(p.Episode, p.Round, p.Hint), "1 0 try x")
+	wantEqual(t, "episode, round, hint", fmt.Sprintf("%d %d %s", p.Episode, p.Round, p.Hint), "1 0 try x")
 }
 
 func TestAGateExpires(t *testing.T) {
@@ -287,8 +287,11 @@ func TestStopLetsShortStepsFinish(t *testing.T) {
 	<-begun
 	stopped := make(chan struct{})
 	go func() { h.eng.Stop(context.Background()); close(stopped) }()
+	<-h.stopping
 	close(release)
 	<-stopped
+	h.eng = nil
+	t.Cleanup(func() { h.store.Close() })
 	rows, err := h.store.Steps(t.Context(), id)
 	if err != nil || len(rows) != 1 || rows[0].Status != flow.StepSucceeded {
 		t.Errorf("checkpoints: got %+v, %v, want the finished step", rows, err)

@@ -106,7 +106,7 @@ func (e *Engine) StepTypes(context.Context, flow.Caller, *struct{}) (*List[flow.
 
 // DefinitionSchema gives the JSON Schema of definitions.
 func (e *Engine) DefinitionSchema(context.Context, flow.Caller, *struct{}) (*json.RawMessage, error) {
-	s := definition.Schema(e.defs.list)
+	s := definition.Published(e.defs.list)
 	return &s, nil
 }
 
