@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/longstop-dev/longstop/internal/expr"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
@@ -59,13 +60,14 @@ func budget(ctx context.Context) time.Duration {
 	return 0
 }
 
-// rounded gives back the round number that a time-out was before a few
-// microseconds of it passed.
+// rounded gives back the round number that a time-out was before a little of
+// it passed.
 func rounded(d time.Duration) time.Duration {
-	if d >= time.Second {
-		return d.Round(100 * time.Millisecond)
+	unit := 100 * time.Millisecond
+	if d < time.Second {
+		unit = 10 * time.Millisecond
 	}
-	return d.Round(time.Millisecond)
+	return (d + unit - 1).Truncate(unit)
 }
 
 // size writes a number of bytes for people.
@@ -111,6 +113,42 @@ func excerpt(s string, n int) string {
 		return cut + "…"
 	}
 	return s
+}
+
+// exprRefused is the failure of a template or condition that does not
+// compile; path is where it stands in config.
+func exprRefused(path string, err error) *flow.StepError {
+	return because(failf(flow.KindConfig, "%s", located(path, err)), err)
+}
+
+// exprFailure is the failure of a template or condition that compiles and
+// cannot be evaluated.
+func exprFailure(ctx context.Context, limit time.Duration, path string, err error) *flow.StepError {
+	if ctx.Err() != nil {
+		return stopped(ctx, limit, path)
+	}
+	return because(failf(flow.KindTemplate, "%s", located(path, err)), err)
+}
+
+// located writes an error below a path of config: /a/0 below config.value is
+// config.value.a[0].
+func located(path string, err error) string {
+	var e *expr.Error
+	if !errors.As(err, &e) {
+		return path + ": " + err.Error()
+	}
+	for i, key := range strings.Split(e.Pointer, "/") {
+		switch {
+		case i == 0: // before the first slash
+		case key != "" && strings.Trim(key, "0123456789") == "":
+			path += "[" + key + "]"
+		default:
+			path += "." + strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+		}
+	}
+	bare := *e
+	bare.Pointer = ""
+	return path + ": " + bare.Error()
 }
 
 // guardRefused reports whether the egress guard refused a call.

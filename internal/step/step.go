@@ -45,6 +45,8 @@ type Table struct {
 func NewTable(d Deps) Table {
 	t := Table{types: []Type{
 		newHTTPRequest(d.HTTP),
+		newTransform(),
+		newConditional(),
 		wait{},
 		mcpCall{tools: d.Tools},
 	}}

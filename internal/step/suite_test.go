@@ -45,6 +45,24 @@ func samples() []sample {
 			run: `{"url": "http://a.example/"}`,
 		},
 		{
+			name:  "transform",
+			valid: []string{`{"value": null}`, `{"value": "{{ input.a }}"}`, `{"value": [{"a": {"$cel": "input.a + 1"}}, 2]}`},
+			wrong: []string{`{}`, `{"value": 1, "values": 2}`},
+			broken: []string{`{}`, `{"value": {"$cel": 3}}`, `{"value": {"$cel": null}}`, `{"value": [{"$cel": "1", "b": 2}]}`, `{"value": {"$cel": "1 +"}}`,
+				`{"value": {"\u0024cel": "1 +"}}`, `{"value": "{{ input. }}"}`, `{"value": "{{ input.missing }}"}`, `{"value": {"$cel": "input.missing"}}`},
+			run: `{"value": {"a": [1, {"$cel": "1 + 1"}]}}`,
+		},
+		{
+			name: "conditional",
+			valid: []string{`{"if": "input.a == 1", "then": [{"type": "wait"}]}`, `{"if": true, "then": [], "else": []}`, `{"if": "{{ input.a }}", "then": []}`,
+				`{"cases": [{"when": "input.a > 1", "steps": []}, {"when": false, "steps": []}], "else": []}`},
+			wrong: []string{`{}`, `{"if": "true"}`, `{"then": []}`, `{"if": 1, "then": []}`, `{"if": "true", "then": [], "cases": []}`, `{"cases": [{"steps": []}]}`,
+				`{"cases": [{"when": "true"}]}`, `{"if": "true", "then": [3]}`, `{"if": "true", "then": [], "elsif": []}`},
+			broken: []string{`{}`, `{"if": 3}`, `{"if": ""}`, `{"if": "1 +"}`, `{"if": "1 + 1"}`, `{"if": "input.missing"}`, `{"if": "{{ input.missing }}"}`, `{"if": "{{ run }}x"}`,
+				`{"cases": []}`, `{"cases": [{}]}`, `{"cases": {}}`, `{"if": true, "cases": [{"when": true}]}`, `{"cases": [{"when": "nothing.x"}]}`},
+			run: `{"if": "1 == 1"}`,
+		},
+		{
 			name:   "wait",
 			valid:  []string{`{"for": "90s"}`, `{"for": "1d12h"}`, `{"for": "{{ input.pause }}"}`, `{"until": "2026-03-01T09:00:00Z"}`, `{"until": "{{ input.at }}"}`},
 			wrong:  []string{`{}`, `{"for": "90s", "until": "2026-03-01T09:00:00Z"}`, `{"for": 90}`, `{"for": "soon"}`, `{"seconds": 4}`},
@@ -64,7 +82,7 @@ func samples() []sample {
 // garbage is what no type takes.
 func garbage() []string {
 	return []string{``, `null`, `true`, `7`, `"x"`, `[]`, `[{}]`, `{`, `{}`, `{"__proto__": {"a": 1}}`, "\x00\xff", strings.Repeat(`[`, 20_000),
-		`{"url": {"url": {}}, "value": null, "if": [], "for": {}, "server": []}`}
+		`{"url": {"url": {}}, "value": {"$cel": []}, "if": [], "for": {}, "server": []}`}
 }
 
 // roundTrip is an outside world of one function.

@@ -38,27 +38,10 @@ func (wait) Run(_ context.Context, c flow.Call) (flow.Outcome, error) {
 	if bad != nil {
 		return flow.Outcome{}, bad
 	}
-	var until time.Time
-	switch {
-	case (config.For != "") == (config.Until != ""):
-		return flow.Outcome{}, failf(flow.KindConfig, "config: wait needs exactly one of for and until")
-	case config.For != "":
-		d, err := config.For.parse()
-		if err != nil {
-			return flow.Outcome{}, failf(flow.KindConfig, "config.for: %v", err)
-		}
-		if d > maxWait {
-			return flow.Outcome{}, failf(flow.KindConfig, "config.for: at most 30d (with until there is no limit)")
-		}
-		until = c.Now.Add(d)
-	default:
-		at, err := time.Parse(time.RFC3339, config.Until)
-		if err != nil {
-			return flow.Outcome{}, failf(flow.KindConfig, "config.until: %q is not an instant such as 2026-03-01T09:00:00Z", firstRunes(config.Until, 40))
-		}
-		until = at
+	until, bad := config.end(c.Now)
+	if bad != nil {
+		return flow.Outcome{}, bad
 	}
-	until = until.UTC()
 	value, err := json.Marshal(map[string]time.Time{"until": until})
 	if err != nil {
 		return flow.Outcome{}, because(failf(flow.KindConfig, "config.until: out of range"), err)
@@ -67,4 +50,26 @@ func (wait) Run(_ context.Context, c flow.Call) (flow.Outcome, error) {
 		return flow.Outcome{Value: value}, nil
 	}
 	return flow.Outcome{Value: value, Until: until}, nil
+}
+
+// end is when a wait that begins now ends, in UTC.
+func (config waitConfig) end(now time.Time) (time.Time, *flow.StepError) {
+	if (config.For != "") == (config.Until != "") {
+		return now, failf(flow.KindConfig, "config: wait needs exactly one of for and until")
+	}
+	if config.Until != "" {
+		at, err := time.Parse(time.RFC3339, config.Until)
+		if err != nil {
+			return now, failf(flow.KindConfig, "config.until: %q is not an instant such as 2026-03-01T09:00:00Z", firstRunes(config.Until, 40))
+		}
+		return at.UTC(), nil
+	}
+	d, err := config.For.parse()
+	if err != nil {
+		return now, failf(flow.KindConfig, "config.for: %v", err)
+	}
+	if d > maxWait {
+		return now, failf(flow.KindConfig, "config.for: at most 30d (with until there is no limit)")
+	}
+	return now.Add(d).UTC(), nil
 }
