@@ -23,7 +23,7 @@ import (
 // harness is an engine on a real store, with a clock that the test moves,
 // step types that the test scripts, and verdicts that the test dictates.
 type harness struct {
-	t     *testing.T
+	t     testing.TB
 	path  string
 	store *store.Store
 	clock *flowtest.Clock
@@ -50,7 +50,7 @@ func (n noting) Stop() {
 
 var by = flow.Caller{Workspace: "ws", Person: "person_1", Role: flow.RoleOwner}
 
-func newHarness(t *testing.T) *harness {
+func newHarness(t testing.TB) *harness {
 	t.Helper()
 	h := &harness{t: t, path: filepath.Join(t.TempDir(), "t.db"), clock: flowtest.NewClock(time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)),
 		types: &scripted{calls: map[string][]flow.Call{}, run: map[string]stepFunc{}}, desk: &desk{}, limit: flow.DefaultLimits(), max: 64}
@@ -135,14 +135,14 @@ func (h *harness) begin(def flow.Definition, input string) string {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	v, err := h.store.Publish(h.t.Context(), flow.WorkflowVersion{ID: h.id("ver"), Workspace: "ws", Workflow: def.Name,
+	v, err := h.store.Publish(context.Background(), flow.WorkflowVersion{ID: h.id("ver"), Workspace: "ws", Workflow: def.Name,
 		Digest: h.id("digest"), Definition: raw, CreatedAt: h.clock.Now()})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	in := &engine.StartRunIn{Name: def.Name}
 	in.Body.Input, in.Body.VersionID = json.RawMessage(input), v.ID
-	r, err := h.eng.StartRun(h.t.Context(), by, in)
+	r, err := h.eng.StartRun(context.Background(), by, in)
 	if err != nil {
 		h.t.Fatalf("start run: %v", err)
 	}
@@ -156,7 +156,7 @@ func (h *harness) await(runID, what string, ok func(*engine.RunView) bool) *engi
 	defer stop()
 	deadline := time.After(20 * time.Second)
 	for {
-		v, err := h.eng.GetRun(h.t.Context(), by, &engine.RunIn{ID: runID})
+		v, err := h.eng.GetRun(context.Background(), by, &engine.RunIn{ID: runID})
 		if err != nil {
 			h.t.Fatalf("get run: %v", err)
 		}
@@ -184,7 +184,7 @@ func (h *harness) waits(runID string) *engine.RunView {
 
 func (h *harness) events(runID string) []string {
 	h.t.Helper()
-	l, err := h.eng.ListEvents(h.t.Context(), by, &engine.RecordsIn{ID: runID, Limit: 1000})
+	l, err := h.eng.ListEvents(context.Background(), by, &engine.RecordsIn{ID: runID, Limit: 1000})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/url"
+	"sync"
 
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver registers itself
@@ -23,6 +24,8 @@ type sqlite struct {
 	w, r  *sql.DB
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+
+	queries sync.Map // the readers' prepared queries: text to *sql.Stmt
 }
 
 func openSQLite(path string) (*sqlite, error) {
@@ -54,6 +57,7 @@ func (s *sqlite) close() error {
 	for _, st := range s.stmts {
 		st.Close()
 	}
+	s.queries.Range(func(_, st any) bool { st.(*sql.Stmt).Close(); return true })
 	s.conn.Close()
 	s.r.Close()
 	return s.w.Close()
@@ -88,12 +92,37 @@ func (s *sqlite) migrate(ctx context.Context) (err error) {
 	return nil
 }
 
+// reading gives the prepared form of a query. All our queries are constants,
+// so that there are few; database/sql prepares each once per connection.
+func (s *sqlite) reading(ctx context.Context, q string) (*sql.Stmt, error) {
+	if st, ok := s.queries.Load(q); ok {
+		return st.(*sql.Stmt), nil
+	}
+	st, err := s.r.PrepareContext(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if kept, had := s.queries.LoadOrStore(q, st); had {
+		st.Close()
+		return kept.(*sql.Stmt), nil
+	}
+	return st, nil
+}
+
 func (s *sqlite) query(ctx context.Context, q string, args ...any) (rows, error) {
-	return s.r.QueryContext(ctx, q, args...)
+	st, err := s.reading(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(ctx, args...)
 }
 
 func (s *sqlite) queryRow(ctx context.Context, q string, args ...any) row {
-	return s.r.QueryRowContext(ctx, q, args...)
+	st, err := s.reading(ctx, q)
+	if err != nil {
+		return failedRow{err}
+	}
+	return st.QueryRowContext(ctx, args...)
 }
 
 func (s *sqlite) begin(ctx context.Context) (writeTx, error) {
