@@ -1,0 +1,95 @@
+package a2a
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// object is a JSON object read one member at a time, so that a member of an
+// unexpected type costs that member and not the whole answer.
+type object map[string]json.RawMessage
+
+// asObject reads raw as an object; nil if it is anything else.
+func asObject(raw json.RawMessage) object {
+	var o object
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// asList reads raw as an array; nil if it is anything else.
+func asList(raw json.RawMessage) []json.RawMessage {
+	var l []json.RawMessage
+	if json.Unmarshal(raw, &l) != nil {
+		return nil
+	}
+	return l
+}
+
+// text is the first of the named members that is a non-empty string.
+func (o object) text(names ...string) string {
+	for _, n := range names {
+		var s string
+		if json.Unmarshal(o[n], &s) == nil && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// has says whether the member is there and not null.
+func (o object) has(name string) bool { return !isNull(o[name]) }
+
+func isNull(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || string(raw) == "null"
+}
+
+// number reads a JSON number or a numeric string that is a whole number.
+func number(raw json.RawMessage) (int64, bool) {
+	var f float64
+	if json.Unmarshal(raw, &f) != nil {
+		var s string
+		if json.Unmarshal(raw, &s) != nil {
+			return 0, false
+		}
+		var err error
+		if f, err = strconv.ParseFloat(strings.TrimSpace(s), 64); err != nil {
+			return 0, false
+		}
+	}
+	if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// tooDeep scans for nesting beyond limit without recursion and without
+// building anything: the parser behind it recurses.
+func tooDeep(b []byte, limit int) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+func trimBOM(b []byte) []byte {
+	return bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(b), []byte("\xef\xbb\xbf")))
+}
