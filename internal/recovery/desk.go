@@ -1,0 +1,136 @@
+package recovery
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/secret"
+)
+
+// Settings gives what holds in a workspace. Layers are a definition's recovery
+// settings and a step's, in this order, keys with their prefix.
+type Settings interface {
+	Recovery(ctx context.Context, workspace string, layers ...map[string]string) (flow.RecoverySettings, error)
+	Limits(ctx context.Context, workspace string) (flow.Limits, error)
+}
+
+// Secrets gives the masker of a workspace.
+type Secrets interface {
+	Masker(ctx context.Context, workspace string) (*secret.Masker, error)
+}
+
+// Egress says whether an outside address may be called; its error says why
+// not.
+type Egress interface {
+	CheckURL(ctx context.Context, rawURL string) error
+}
+
+// Tools says whether a tool may be called in a workspace. The error is exactly
+// what the step log shows: the server is not registered, or does not list the
+// tool, or cannot be asked.
+type Tools interface {
+	Has(ctx context.Context, workspace, server, tool string) error
+}
+
+// Responder carries a question to whoever answers it. An error of Ask is
+// expected to be a [*flow.AskError]. Ask returns when ctx ends.
+type Responder interface {
+	Name() string // a2a, mcp, rules, model
+	Ask(ctx context.Context, q flow.Question) (flow.Answer, error)
+}
+
+// Trier asks one agent that is named for the occasion. The sighting is set
+// even if asking failed.
+type Trier interface {
+	Try(ctx context.Context, agent flow.AgentRef, q flow.Question) (flow.Sighting, flow.Answer, error)
+}
+
+// Records are the cases and gates of a workspace. Case and Gate answer
+// not_found. Cases are listed newest first, those before the id before; gates
+// oldest first, those after the id after.
+type Records interface {
+	Case(ctx context.Context, workspace, id string) (flow.Case, error)
+	Cases(ctx context.Context, workspace, runID, before string, limit int) ([]flow.Case, error)
+	Gate(ctx context.Context, workspace, id string) (flow.Gate, error)
+	Gates(ctx context.Context, workspace, runID, status, after string, limit int) ([]flow.Gate, error)
+}
+
+// Config is what a desk is made of. All members are required.
+type Config struct {
+	Settings   Settings
+	Secrets    Secrets
+	Egress     Egress
+	Tools      Tools
+	Records    Records
+	Trier      Trier
+	Responders []Responder     // found by their names
+	Types      []flow.StepType // what of each type's config a mend may change
+	Clock      flow.Clock
+	NewID      func(prefix string) string
+	Log        *slog.Logger
+}
+
+// Desk decides what becomes of failed steps. It keeps nothing between calls
+// and is safe for concurrent use.
+type Desk struct {
+	c          Config
+	responders map[string]Responder
+	mendable   map[string][]string
+}
+
+// New makes a desk.
+func New(c Config) *Desk {
+	d := &Desk{c: c, responders: map[string]Responder{}, mendable: map[string][]string{}}
+	for _, r := range c.Responders {
+		d.responders[r.Name()] = r
+	}
+	for _, t := range c.Types {
+		d.mendable[t.Name] = t.Mendable
+	}
+	return d
+}
+
+// sitting is one case at the desk: everything that deciding it needs.
+type sitting struct {
+	d        *Desk
+	failure  flow.Failure
+	kase     flow.Case
+	settings flow.RecoverySettings
+	limits   flow.Limits
+	masker   *secret.Masker
+
+	attempted bool   // whether the own agent was asked
+	summary   string // what it said, if that was valid
+	took      time.Duration
+	passed    string // why it was passed over
+}
+
+// sit gathers what holds for a failure. On an error the sitting can still
+// open a gate.
+func (d *Desk) sit(ctx context.Context, f flow.Failure, k flow.Case) (*sitting, error) {
+	s := &sitting{d: d, failure: f, kase: k, limits: flow.DefaultLimits()}
+	s.kase.Asked = append([]flow.Asked(nil), k.Asked...) // the engine's case stays as it is
+	var err error
+	if s.masker, err = d.c.Secrets.Masker(ctx, f.Run.Workspace); err != nil {
+		return s, err
+	}
+	if s.limits, err = d.c.Settings.Limits(ctx, f.Run.Workspace); err != nil {
+		return s, err
+	}
+	s.settings, err = d.c.Settings.Recovery(ctx, f.Run.Workspace, layers(f)...)
+	return s, err
+}
+
+// layers are the recovery settings that the failure brings along, the
+// outermost first.
+func layers(f flow.Failure) []map[string]string { return []map[string]string{f.Step.Recovery} }
+
+func (s *sitting) progress() flow.Progress { return s.failure.Instance.Progress }
+
+func (s *sitting) bench() bench {
+	return bench{failure: s.failure, settings: s.settings, limits: s.limits, mendable: s.d.mendable[s.failure.Step.Type],
+		check: s.d.c.Egress.CheckURL, mask: func(raw json.RawMessage) json.RawMessage { return s.masker.JSON(raw) }}
+}
