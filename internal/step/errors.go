@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/longstop-dev/longstop/internal/egress"
 	"github.com/longstop-dev/longstop/internal/expr"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -152,4 +153,4 @@ func located(path string, err error) string {
 }
 
 // guardRefused reports whether the egress guard refused a call.
-func guardRefused(error) bool { return false }
+func guardRefused(err error) bool { return errors.Is(err, egress.ErrRefused) }

@@ -232,5 +232,8 @@ func (x exchange) unreachable(ctx context.Context, to *url.URL, err error) *flow
 		return stopped(ctx, x.budget, "no answer from "+where)
 	}
 	kind, why := transportKind(err)
+	if kind == flow.KindEgress {
+		return because(failf(kind, "%s", why), err) // the guard names the place itself
+	}
 	return because(failf(kind, "%s: %s", where, why), err)
 }
