@@ -1,0 +1,99 @@
+package recovery
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// TrialResult is what came of asking an agent without applying its answer.
+type TrialResult struct {
+	Agent      string          `json:"agent" doc:"Who was asked."`
+	Found      flow.Sighting   `json:"found" doc:"Its card, or its tools."`
+	Sent       bool            `json:"sent" doc:"Whether a failure was sent to it."`
+	DurationMS float64         `json:"durationMs" doc:"From the request to the answer; the card or the list of tools included."`
+	Action     json.RawMessage `json:"action,omitempty" doc:"What it answered, masked."`
+	Valid      bool            `json:"valid" doc:"Whether the answer would be applied."`
+	Rejection  string          `json:"rejection,omitempty" doc:"Why not."`
+	Notes      []string        `json:"notes,omitempty" doc:"What would be ignored, dropped or changed in it."`
+}
+
+// Sample is the failure that agents are tried with: the recovery
+// specification's HTTP 429.
+func Sample() flow.RecoveryInput {
+	var in flow.RecoveryInput
+	_ = json.Unmarshal([]byte(sampleInput), &in) // embedded, and checked by a test
+	return in
+}
+
+// Try asks one agent about a failure and checks what it answers as if it were
+// applied. Nothing is applied or recorded. The error is about the workspace;
+// what is wrong with the agent stands in the result.
+func (d *Desk) Try(ctx context.Context, workspace string, agent flow.AgentRef, in flow.RecoveryInput) (TrialResult, error) {
+	id := d.c.NewID("trial")
+	f := flow.Failure{
+		Run: flow.Run{ID: id, Workspace: workspace, Input: in.WorkflowInput},
+		Step: &flow.Step{Index: in.Step.Index, Type: in.Step.Type, Title: in.Step.Title, Intent: in.Step.Intent,
+			Config: in.Step.Config, Timeout: flow.DefaultTimeout},
+		Config: in.Step.Config,
+		Failed: flow.Failed{Error: in.Error},
+		Left:   flow.DefaultTotalTimeout,
+	}
+	s, err := d.sit(ctx, f, flow.Case{ID: id, Workspace: workspace, RunID: id, StepIndex: in.Step.Index, Input: in})
+	if err != nil {
+		return TrialResult{}, err
+	}
+	who := tried{trier: d.c.Trier, agent: agent, seen: make(chan flow.Sighting, 1)}
+	p, why := s.consult(ctx, &who, flow.SourceBYOA)
+	part := s.kase.Asked[0]
+	result := TrialResult{Agent: part.Target, Found: who.sighting(), DurationMS: part.DurationMS, Action: part.Action,
+		Valid: p != nil, Rejection: why, Notes: part.Notes}
+	if result.Agent == "" {
+		result.Agent = name(agent)
+	}
+	result.Sent = result.Found.Found
+	return result, nil
+}
+
+func name(agent flow.AgentRef) string {
+	switch {
+	case agent.URL != "":
+		return "a2a"
+	case agent.Server != "":
+		return "mcp:" + agent.Server
+	}
+	return "command"
+}
+
+// tried is an agent under trial, as a responder.
+type tried struct {
+	trier Trier
+	agent flow.AgentRef
+	seen  chan flow.Sighting // holds one: it may come when nobody waits any more
+}
+
+// Name is the kind of the agent.
+func (t *tried) Name() string {
+	if t.agent.URL != "" {
+		return "a2a"
+	}
+	return "mcp"
+}
+
+// Ask tries the agent.
+func (t *tried) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
+	seen, answer, err := t.trier.Try(ctx, t.agent, q)
+	t.seen <- seen
+	return answer, err
+}
+
+// sighting is what the trier has seen, if it came back in time.
+func (t *tried) sighting() flow.Sighting {
+	select {
+	case seen := <-t.seen:
+		return seen
+	default:
+		return flow.Sighting{Kind: t.Name(), Problem: "it did not answer in time"}
+	}
+}
