@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/mcpclient"
 )
 
 // mcpCall calls a tool of an MCP server.
@@ -77,7 +78,23 @@ func toolFailure(ctx context.Context, limit time.Duration, config mcpCallConfig,
 	case errors.As(err, &refused):
 		return because(failf(codeKind(refused.Code), "%s: %s", where, refused.Message), err)
 	}
-	return because(failf(flow.KindTransient, "%s: %s", where, excerpt(err.Error(), 300)), err)
+	return because(failf(clientKind(err), "%s: %s", where, excerpt(err.Error(), 300)), err)
+}
+
+// clientKind sorts the errors of the MCP client. What it does not name may go
+// better next time.
+func clientKind(err error) flow.ErrorKind {
+	switch {
+	case errors.Is(err, mcpclient.ErrTimeout):
+		return flow.KindTimeout
+	case errors.Is(err, mcpclient.ErrNoTool), errors.Is(err, mcpclient.ErrStdio):
+		return flow.KindConfig
+	case errors.Is(err, mcpclient.ErrUnauthorized):
+		return flow.KindRefused
+	case errors.Is(err, mcpclient.ErrTooLarge), errors.Is(err, mcpclient.ErrTooDeep):
+		return flow.KindTooLarge
+	}
+	return flow.KindTransient
 }
 
 // codeKind is the kind of failure behind an error of our own.

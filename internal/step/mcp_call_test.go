@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/longstop-dev/longstop/internal/egress"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/mcpclient"
 )
 
 func TestMCPCall(t *testing.T) {
@@ -39,6 +42,12 @@ func TestMCPCallFailures(t *testing.T) {
 		{flow.Errorf(flow.CodeNotFound, "no MCP server is called crm"), flow.KindConfig, "crm/find: no MCP server is called crm"},
 		{flow.Errorf(flow.CodeTooLarge, "too much"), flow.KindTooLarge, "crm/find: too much"},
 		{flow.Errorf(flow.CodeUnavailable, "it is down").Because(errors.New("s3cr3t")), flow.KindTransient, "crm/find: it is down"},
+		{fmt.Errorf("%w: %q", mcpclient.ErrNoTool, "find"), flow.KindConfig, `crm/find: the MCP server has no such tool: "find"`},
+		{mcpclient.ErrTimeout, flow.KindTimeout, "crm/find: the MCP server did not answer in time"},
+		{mcpclient.ErrUnauthorized, flow.KindRefused, "crm/find: the MCP server refused the credentials"},
+		{mcpclient.ErrTooLarge, flow.KindTooLarge, "crm/find: the MCP server's answer is too large"},
+		{mcpclient.ErrUnreachable, flow.KindTransient, "crm/find: the MCP server cannot be reached"},
+		{&egress.Error{Reason: "the address is private"}, flow.KindEgress, "crm/find: the address is private"},
 		{errors.New("connection reset\n" + strings.Repeat("x", 1000)), flow.KindTransient, "crm/find: connection reset " + strings.Repeat("x", 283) + "…"},
 	} {
 		table := NewTable(Deps{Tools: toolFunc(func(context.Context, string, string, string, json.RawMessage) (json.RawMessage, error) {

@@ -22,9 +22,10 @@ type Type interface {
 
 // Tools calls a tool of an MCP server registered in the workspace and gives
 // its answer: structured content if there is any, else JSON in a text, else
-// the text as a JSON string. A tool that answers with an error, and a server
-// or tool that does not exist, are a [*flow.StepError] or a [*flow.Error];
-// any other error means that the server could not be asked.
+// the text as a JSON string. A tool that says that it failed is a
+// [*flow.StepError] of kind tool with its text as the message; a server that
+// is not registered is a [*flow.Error]; the errors of mcpclient pass as they
+// are.
 type Tools interface {
 	Call(ctx context.Context, workspace, server, tool string, params json.RawMessage) (json.RawMessage, error)
 }
