@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"code.dny.dev/ssrf"
@@ -31,6 +32,9 @@ func parsePlace(s string) (place, error) {
 		host, port = h, p
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
+	if _, err := strconv.ParseUint(port, 10, 16); port != "" && err != nil {
+		host = ""
+	}
 	if host == "" || strings.ContainsAny(host, "/@? ") || (strings.Contains(host, ":") && !isAddr(host)) {
 		return place{}, fmt.Errorf("--egress-allow %q is not a place: give a CIDR such as 10.0.0.0/8, or host[:port] such as api.internal:8443", s)
 	}

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,7 +74,7 @@ func (d *driver) execute(n *node, inst *flow.StepInstance, config json.RawMessag
 		call.Config = tool
 	}
 	out, err := d.contained(ctx, kind, call)
-	if err != nil && d.ctx.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if err != nil && asStepError(err).Response == nil && d.ctx.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = &flow.StepError{Kind: flow.KindTimeout, Message: fmt.Sprintf("no answer within %s", limit.Round(time.Millisecond)), Err: err}
 	}
 	return out, err
@@ -149,23 +151,39 @@ func (d *driver) resolve(n *node, p *flow.Progress) (json.RawMessage, error) {
 
 // fill evaluates the templates of a step's config.
 func (d *driver) fill(n *node) (json.RawMessage, error) {
-	config := n.eager
-	if !n.plain {
-		v, err := n.config.Eval(d.scope)
-		if err != nil {
-			return nil, &flow.StepError{Kind: flow.KindTemplate, Message: err.Error(), Err: err}
-		}
-		if config, err = json.Marshal(v); err != nil {
-			return nil, &flow.StepError{Kind: flow.KindTemplate, Message: "the config cannot be written as JSON", Err: err}
-		}
+	if n.plain {
+		return n.whole, nil
 	}
-	if n.lazy == nil {
-		return config, nil
+	v, err := n.config.Eval(d.scope)
+	if err != nil {
+		return nil, &flow.StepError{Kind: flow.KindTemplate, Message: err.Error(), Err: err}
 	}
-	if string(config) == "{}" {
-		return n.lazy, nil
+	config, err := encode(v)
+	if err != nil {
+		return nil, &flow.StepError{Kind: flow.KindTemplate, Message: "the config cannot be written as JSON", Err: err}
 	}
-	return append(append(config[:len(config)-1:len(config)-1], ','), n.lazy[1:]...), nil // two objects that share no member
+	return glue(config, n.lazy), nil
+}
+
+// encode writes a value as JSON, with <, > and & as they are: a body is sent
+// as it was written.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// glue puts two objects that share no member together; b may be nil.
+func glue(a, b json.RawMessage) json.RawMessage {
+	switch {
+	case len(b) == 0 || string(b) == "{}":
+		return a
+	case string(a) == "{}":
+		return b
+	}
+	return slices.Concat(a[:len(a)-1], json.RawMessage(","), b[1:])
 }
 
 // drop removes what a JSON pointer names; what is not there stays away.

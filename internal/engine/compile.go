@@ -26,9 +26,9 @@ type compiled struct {
 type node struct {
 	*flow.Step
 	kind     flow.StepType
-	eager    json.RawMessage // config without the lazy members
-	config   *expr.Template  // the same, compiled
+	config   *expr.Template  // config without the lazy members
 	plain    bool            // it holds no template
+	whole    json.RawMessage // then: all of the config
 	lazy     json.RawMessage // the lazy members as an object, or nil
 	contract *definition.Schema
 }
@@ -112,11 +112,12 @@ func (d *definitions) compile(def *flow.Definition) (*compiled, error) {
 
 func (d *definitions) node(s *flow.Step) (*node, error) {
 	n := &node{Step: s, kind: d.types[s.Type]}
-	var err error
-	if n.eager, n.lazy, err = split(s.Config, n.kind.Lazy); err != nil {
+	eager, lazy, err := split(s.Config, n.kind.Lazy)
+	if err != nil {
 		return nil, err
 	}
-	if n.config, err = expr.Compile(n.eager); err != nil {
+	n.lazy, n.whole = lazy, glue(eager, lazy)
+	if n.config, err = expr.Compile(eager); err != nil {
 		return nil, err
 	}
 	n.plain = len(n.config.Filled()) == 0
@@ -143,10 +144,10 @@ func split(config json.RawMessage, lazy []string) (eager, rest json.RawMessage, 
 			delete(all, name)
 		}
 	}
-	if eager, err = json.Marshal(all); err != nil {
+	if eager, err = encode(all); err != nil {
 		return nil, nil, err
 	}
-	rest, err = json.Marshal(taken)
+	rest, err = encode(taken)
 	return eager, rest, err
 }
 

@@ -261,7 +261,7 @@ func (d *driver) succeed(c *change, last *flow.StepInstance) error {
 	if d.def.output != nil {
 		v, err := d.def.output.Eval(d.scope)
 		if err == nil {
-			output, err = json.Marshal(v)
+			output, err = encode(v)
 		}
 		if err != nil {
 			return d.fail(c, d.masker.Text("the workflow's output cannot be made: "+err.Error()))

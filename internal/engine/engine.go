@@ -46,6 +46,8 @@ type Versions interface {
 // StepTypes executes steps by the name of their type.
 type StepTypes interface {
 	Types() []flow.StepType
+	// Check says what is wrong with a config as it was written.
+	Check(stepType string, config json.RawMessage) []flow.Problem
 	// Run makes one attempt. A failure is a *flow.StepError.
 	Run(ctx context.Context, stepType string, c flow.Call) (flow.Outcome, error)
 }

@@ -242,6 +242,8 @@ func (s *scripted) Types() []flow.StepType {
 		flow.StepType{Name: "choose", Config: json.RawMessage(`{}`), Nested: []string{"then", "else"}, Lazy: []string{"if"}, Clocked: true})
 }
 
+func (s *scripted) Check(string, json.RawMessage) []flow.Problem { return nil }
+
 func (s *scripted) Run(ctx context.Context, name string, c flow.Call) (flow.Outcome, error) {
 	s.mu.Lock()
 	s.calls[name] = append(s.calls[name], c)

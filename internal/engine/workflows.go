@@ -53,19 +53,35 @@ func (e *Engine) check(in *CreateWorkflowIn) (*flow.Definition, error) {
 	if name == "" {
 		name = "definition"
 	}
-	def, err := definition.Parse(name, in.RawBody, e.defs.list)
+	def, err := CheckDefinition(name, in.RawBody, e.Types, e.Workspaces.CheckRecovery)
 	if err != nil {
 		return nil, err
 	}
-	problems := e.Workspaces.CheckRecovery(def.Recovery)
-	def.Walk(func(s *flow.Step) { problems = append(problems, e.Workspaces.CheckRecovery(s.Recovery)...) })
-	if len(problems) > 0 {
-		bad := flow.Errorf(flow.CodeInvalid, "the workflow's recovery settings are not valid").At(name)
-		bad.Problems = problems
-		return nil, bad
-	}
 	_, err = e.defs.compile(def)
 	return def, err
+}
+
+// CheckDefinition parses a definition and finds all that can be known to be
+// wrong with it before it runs. Its error is invalid, with a problem for each
+// thing.
+func CheckDefinition(name string, src []byte, types StepTypes, recovery func(map[string]string) []flow.Problem) (*flow.Definition, error) {
+	def, err := definition.Parse(name, src, types.Types())
+	if err != nil {
+		return nil, err
+	}
+	problems := recovery(def.Recovery)
+	def.Walk(func(s *flow.Step) {
+		for _, p := range append(recovery(s.Recovery), types.Check(s.Type, s.Config)...) {
+			p.Field = "step " + s.ID + ": " + p.Field
+			problems = append(problems, p)
+		}
+	})
+	if len(problems) == 0 {
+		return def, nil
+	}
+	bad := flow.Errorf(flow.CodeInvalid, "the definition is not valid").At(name)
+	bad.Problems = problems
+	return nil, bad
 }
 
 // ListWorkflows lists the published workflows by name.

@@ -1,0 +1,106 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/longstop-dev/longstop/internal/a2a"
+	"github.com/longstop-dev/longstop/internal/access"
+	"github.com/longstop-dev/longstop/internal/dispatch"
+	"github.com/longstop-dev/longstop/internal/egress"
+	"github.com/longstop-dev/longstop/internal/engine"
+	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/ident"
+	"github.com/longstop-dev/longstop/internal/mcpclient"
+	"github.com/longstop-dev/longstop/internal/recovery"
+	"github.com/longstop-dev/longstop/internal/responder"
+	"github.com/longstop-dev/longstop/internal/secret"
+	"github.com/longstop-dev/longstop/internal/step"
+	"github.com/longstop-dev/longstop/internal/store"
+)
+
+// parts are what a server is made of, in the order in which they are made.
+type parts struct {
+	store   *store.Store
+	pool    *mcpclient.Pool
+	access  *access.Service
+	agents  *responder.A2A
+	desk    *recovery.Desk
+	engine  *engine.Engine
+	handler http.Handler
+}
+
+// build makes every part and joins them; nothing runs yet.
+func build(ctx context.Context, c Config, f *folder) (*parts, error) {
+	guard, err := egress.New(egress.Policy{AllowPrivate: c.AllowPrivate, Allow: c.EgressAllow})
+	if err != nil {
+		return nil, flow.Errorf(flow.CodeInvalid, "%v", err).At("--egress-allow")
+	}
+	keyring, err := openKeyring(c, f)
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{}
+	if p.store, err = store.Open(ctx, store.Options{Path: f.database()}); err != nil {
+		return nil, err
+	}
+	outside := guard.Client(egress.ClientOptions{})
+	p.pool = mcpclient.New(mcpclient.Options{HTTP: outside, AllowStdio: c.AllowStdio})
+	p.agents = responder.NewA2A(&a2a.Client{HTTP: outside, Log: c.Log}, c.Clock, c.Log)
+	p.access = access.New(access.Config{Tenants: p.store, Keys: p.store, Settings: p.store, Secrets: p.store, Servers: p.store,
+		Keyring: keyring, Cards: cards{p.agents}, Egress: guard, Clock: c.Clock, NewID: ident.New, AllowStdio: c.AllowStdio})
+	servers := &servers{registry: p.access, pool: p.pool}
+	tools := responder.NewMCP(servers, c.Clock)
+	types := step.NewTable(step.Deps{HTTP: outside, Tools: servers})
+	p.desk = recovery.New(recovery.Config{Settings: p.access, Secrets: p.access, Egress: guard, Tools: tools, Records: p.store,
+		Trier:      responder.NewTrier(p.agents, servers),
+		Responders: []recovery.Responder{p.agents, tools, responder.NewRules(c.Clock)},
+		Types:      types.Types(), Clock: c.Clock, NewID: ident.New, Log: c.Log})
+	p.engine = engine.New(engine.Config{Runs: p.store, Records: p.store, Versions: p.store, Types: types, Recovery: p.desk, Workspaces: p.access,
+		Dispatch: dispatch.NewLocal(c.Clock, p.store), Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64,
+		Node: ident.New("node"), MaxActive: c.MaxActive, Log: c.Log})
+	p.handler = p.face(c)
+	return p, nil
+}
+
+// close ends what build made, the last first.
+func (p *parts) close() error {
+	if p.pool != nil {
+		p.pool.Close()
+	}
+	return p.store.Close()
+}
+
+// openKeyring loads the master key. One is made only for a database that is
+// new: a database whose key is lost must not get another.
+func openKeyring(c Config, f *folder) (*secret.Keyring, error) {
+	_, err := os.Stat(f.database())
+	master, err := secret.LoadMasterKey(c.MasterKey, c.MasterKeyFile, f.dir, errors.Is(err, os.ErrNotExist))
+	if err != nil {
+		return nil, err
+	}
+	return secret.NewKeyring(master)
+}
+
+// found makes the first person, workspace and key at the first start.
+func (s *Server) found(ctx context.Context) (string, error) {
+	key, created, err := s.parts.access.Bootstrap(ctx, access.Founding{Key: s.c.BootstrapKey})
+	if err == nil && created {
+		s.log.Info("first start", slog.String("data", filepath.Clean(s.c.DataDir)))
+	}
+	return key, err
+}
+
+// StepTypes describes the step types that this binary knows.
+func StepTypes() []flow.StepType { return step.NewTable(step.Deps{}).Types() }
+
+// Validate checks a definition without a server, just as a server would. Its
+// error is invalid, with a problem for each thing that is wrong.
+func Validate(name string, src []byte) (*flow.Definition, error) {
+	return engine.CheckDefinition(name, src, step.NewTable(step.Deps{}), access.New(access.Config{}).CheckRecovery)
+}
