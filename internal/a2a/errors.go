@@ -37,6 +37,7 @@ type Fault struct {
 	Cause  error  // for errors.Is only: its own text may name URLs
 }
 
+// Error is the kind, and what was seen.
 func (f *Fault) Error() string {
 	if f.Detail == "" {
 		return f.Kind.Error()
@@ -64,6 +65,7 @@ type StatusError struct {
 	Text       string        // the start of the body or its message, cleaned
 }
 
+// Error is the status with the start of what came with it.
 func (e *StatusError) Error() string {
 	s := fmt.Sprintf("the agent answered with HTTP %d %s", e.Status, http.StatusText(e.Status))
 	switch {
@@ -87,6 +89,7 @@ type RPCError struct {
 	RetryAfter time.Duration
 }
 
+// Error is the code with the words of the agent.
 func (e *RPCError) Error() string {
 	s := fmt.Sprintf("the agent answered with error %d", e.Code)
 	if e.Status < 200 || e.Status > 299 {
@@ -105,6 +108,7 @@ type TaskError struct {
 	Text   string // what the agent said, at most 200 characters
 }
 
+// Error is the state with what the agent said.
 func (e *TaskError) Error() string {
 	s := "the agent's task is " + string(e.State)
 	if e.Text != "" {

@@ -30,6 +30,19 @@ type Route struct {
 	Tenant  string  `json:"tenant,omitempty"`
 }
 
+// Endpoint is the URL that a message to the target goes to first, to be shown
+// when a token is entered for it; empty if there is none.
+func (t Target) Endpoint() string {
+	list := routes(t)
+	switch {
+	case len(list) == 0:
+		return ""
+	case list[0].REST:
+		return sendURL(list[0].URL)
+	}
+	return list[0].URL
+}
+
 // routes lists the forms to try for a target, the likeliest first.
 func routes(t Target) []Route {
 	var list []Route
