@@ -65,6 +65,9 @@ func explain(e *jsonschema.ValidationError, doc any) []problem {
 	if len(found) == 0 {
 		found = []problem{{message: "does not satisfy its JSON Schema"}}
 	}
+	slices.SortStableFunc(found, func(a, b problem) int { // the library goes through maps
+		return slices.Compare(a.where, b.where)
+	})
 	return found[:min(len(found), maxProblems)]
 }
 
@@ -118,15 +121,18 @@ func (x explainer) alternatives(e *jsonschema.ValidationError) []problem {
 	switch {
 	case len(meant) == 1:
 		return orTemplate(meant[0], template)
-	case len(deeper) == 1:
-		return deeper[0]
 	case len(meant) == 0:
 		return nil
+	case len(deeper) == 1:
+		return deeper[0]
 	}
 	var wants, needs []string
 	for _, ps := range meant {
 		if len(ps) == 1 && len(ps[0].where) == here {
-			wants, needs = append(wants, ps[0].wants...), append(needs, ps[0].needs...)
+			wants = append(wants, ps[0].wants...)
+		}
+		if len(ps) == 1 && len(ps[0].where) == here+1 {
+			needs = append(needs, ps[0].needs...)
 		}
 	}
 	switch {
@@ -139,7 +145,7 @@ func (x explainer) alternatives(e *jsonschema.ValidationError) []problem {
 }
 
 func orTemplate(ps []problem, template bool) []problem {
-	if template && len(ps) == 1 && ps[0].fix != "" && !strings.HasPrefix(ps[0].fix, "did you") {
+	if template && len(ps) == 1 && ps[0].fix != "" && !strings.HasPrefix(ps[0].fix, "did you") && !strings.HasSuffix(ps[0].fix, "a template") {
 		ps[0].fix += ", or a template"
 	}
 	return ps
@@ -189,7 +195,7 @@ func (x explainer) required(e *jsonschema.ValidationError, names []string) []pro
 	members, _ := object["properties"].(map[string]any)
 	var all []problem
 	for _, name := range names[:min(len(names), maxProblems)] {
-		p := problem{where: e.InstanceLocation, message: fmt.Sprintf("%s is missing", clip(name)), needs: []string{clip(name)}}
+		p := problem{where: append(slices.Clone(e.InstanceLocation), name), message: fmt.Sprintf("%s is missing", clip(name)), needs: []string{clip(name)}}
 		if about, ok := members[name].(map[string]any); ok {
 			p.fix, _ = about["description"].(string)
 		}

@@ -2,7 +2,9 @@ package definition
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -28,10 +30,29 @@ func (x explainer) leaf(e *jsonschema.ValidationError) problem {
 		return problem{message: "nothing is allowed here"}
 	case *kind.UniqueItems:
 		return problem{message: fmt.Sprintf("entries %d and %d are the same", k.Duplicates[0], k.Duplicates[1])}
+	case *kind.MinProperties:
+		return x.members(e, bound(k), "give one of")
+	case *kind.MaxProperties:
+		return x.members(e, bound(k), "give only so many of")
+	case *kind.Format:
+		if k.Want == "regex" {
+			return problem{message: "is no regular expression that is understood here", fix: "RE2: no look-around, no back references"}
+		}
+		return problem{message: "is not what the format " + clip(k.Want) + " wants"}
 	case *kind.PropertyNames:
 		return problem{message: fmt.Sprintf("the name %q is not allowed", clip(k.Property))}
 	}
 	return bound(e.ErrorKind)
+}
+
+// members adds to a limit on the number of members which ones there are.
+func (x explainer) members(e *jsonschema.ValidationError, p problem, what string) problem {
+	object, _ := x.schemaOf(e).(map[string]any)
+	known, _ := object["properties"].(map[string]any)
+	if names := slices.Sorted(maps.Keys(known)); len(names) > 0 && len(names) <= 12 {
+		p.fix += ": " + what + " " + strings.Join(names, ", ")
+	}
+	return p
 }
 
 // bound tells a limit that was passed.

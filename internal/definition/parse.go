@@ -30,7 +30,7 @@ func Parse(name string, src []byte, types []flow.StepType) (*flow.Definition, er
 	if wrong != nil {
 		return nil, invalid(name, []flow.Problem{wrong.Problem})
 	}
-	c := checker{types: types, schemas: map[string]*Schema{}, ids: map[string]int{}}
+	c := checker{types: types, schemas: map[string]*Schema{}, ids: map[string]place{}}
 	d := c.definition(root)
 	if len(c.problems) > 0 {
 		return nil, invalid(name, c.problems)
@@ -39,6 +39,13 @@ func Parse(name string, src []byte, types []flow.StepType) (*flow.Definition, er
 }
 
 func invalid(name string, problems []flow.Problem) error {
+	seen := map[string]bool{}
+	problems = slices.DeleteFunc(problems, func(p flow.Problem) bool { // one a place, the first
+		place := fmt.Sprint(p.Line, " ", p.Field)
+		again := seen[place] && p.Field != ""
+		seen[place] = true
+		return again
+	})
 	slices.SortStableFunc(problems, func(a, b flow.Problem) int { return a.Line - b.Line })
 	e := flow.Errorf(flow.CodeInvalid, "the definition is not valid").At(name)
 	e.Problems = problems[:min(len(problems), maxProblems)]
@@ -52,9 +59,15 @@ func invalid(name string, problems []flow.Problem) error {
 type checker struct {
 	types    []flow.StepType
 	schemas  map[string]*Schema // compiled, by step type
-	ids      map[string]int     // given ids and their lines
+	ids      map[string]place   // of the ids that are given
 	steps    int                // numbered so far
 	problems []flow.Problem
+}
+
+// place is where something stands.
+type place struct {
+	line  int
+	field string
 }
 
 func (c *checker) wrong(line int, field, message, fix string) {

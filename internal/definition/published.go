@@ -110,14 +110,14 @@ func configSchema(t flow.StepType) any {
 		return dict{"type": "object"}
 	}
 	for _, pattern := range t.Nested {
-		place(schema, strings.Split(pattern, "."))
+		placeSteps(schema, strings.Split(pattern, "."))
 	}
 	return schema
 }
 
-// place puts steps at the end of a pattern into a schema, through the forms
+// placeSteps puts steps at the end of a pattern into a schema, through the forms
 // that members and entries have there.
-func place(v any, pattern []string) {
+func placeSteps(v any, pattern []string) {
 	schema, ok := v.(dict)
 	if !ok {
 		return
@@ -125,7 +125,7 @@ func place(v any, pattern []string) {
 	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
 		if forms, ok := schema[key].([]any); ok {
 			for _, one := range forms {
-				place(one, pattern)
+				placeSteps(one, pattern)
 			}
 		}
 	}
@@ -136,12 +136,12 @@ func place(v any, pattern []string) {
 		return
 	}
 	if pattern[0] == "*" {
-		place(schema["items"], pattern[1:])
-		place(schema["additionalProperties"], pattern[1:])
+		placeSteps(schema["items"], pattern[1:])
+		placeSteps(schema["additionalProperties"], pattern[1:])
 		return
 	}
 	if members, ok := schema["properties"].(dict); ok {
-		place(members[pattern[0]], pattern[1:])
+		placeSteps(members[pattern[0]], pattern[1:])
 	}
 }
 

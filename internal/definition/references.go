@@ -212,10 +212,9 @@ func (r *referee) list(nodes []*node) {
 		if n.kind.Name == "loop" {
 			r.loops++
 		}
-		for i, b := range n.branches {
+		for _, b := range n.branches {
 			r.list(b.nodes)
 			r.set(b.nodes, elsewhere)
-			_ = i
 		}
 		if n.kind.Name == "loop" {
 			r.loops--

@@ -44,6 +44,9 @@ func CompileSchema(raw json.RawMessage) (*Schema, error) {
 	return nil, flow.Errorf(flow.CodeInvalid, "the JSON Schema is not valid JSON").Because(err)
 }
 
+// schemaBase is where a schema says that it is: no file, no host.
+const schemaBase = "https://schema.invalid/"
+
 // noLoader fetches nothing.
 type noLoader struct{}
 
@@ -68,13 +71,12 @@ func compileSchema(doc any) (s *Schema, problems []problem) {
 	if weigh(doc) > maxWeight {
 		return nil, []problem{{message: "the JSON Schema combines too many alternatives", fix: fmt.Sprintf("at most %d through $ref, allOf, anyOf and oneOf", maxWeight)}}
 	}
-	const place = "https://schema.invalid/" // a base that no file has
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
-	if err := c.AddResource(place, doc); err != nil {
+	if err := c.AddResource(schemaBase, doc); err != nil {
 		return nil, schemaProblems(err, doc)
 	}
-	compiled, err := c.Compile(place)
+	compiled, err := c.Compile(schemaBase)
 	if err != nil {
 		return nil, schemaProblems(err, doc)
 	}
@@ -94,7 +96,7 @@ func schemaProblems(err error, doc any) []problem {
 	case errors.As(err, &pattern):
 		return []problem{{message: fmt.Sprintf("the pattern %q is no regular expression that is understood here", clip(pattern.Regex)), fix: "RE2: no look-around, no back references"}}
 	case errors.As(err, &load):
-		return []problem{{message: fmt.Sprintf("the reference to %s leads out of the schema", clip(load.URL)), fix: "copy what it refers to into $defs and write #/$defs/<name>"}}
+		return []problem{{message: fmt.Sprintf("the reference to %s leads out of the schema", clip(strings.TrimPrefix(load.URL, schemaBase))), fix: "copy what it refers to into $defs and write #/$defs/<name>"}}
 	case errors.As(err, &pointer):
 		_, fragment, _ := strings.Cut(pointer.URL, "#")
 		return []problem{{message: fmt.Sprintf("the reference to #%s leads nowhere", clip(fragment)), fix: "#/$defs/<name>"}}

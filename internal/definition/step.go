@@ -104,10 +104,10 @@ func (c *checker) id(v *value, field string) string {
 		c.wrong(m.line, field, "looks like an index", form+"; templates reach every step by its index as it is")
 	case m.kind != text || !goodID.MatchString(m.text):
 		c.wrong(m.line, field, "is not an id", form)
-	case c.ids[m.text] > 0:
-		c.wrong(m.line, field, fmt.Sprintf("the id %q is there twice", m.text), fmt.Sprintf("another one; line %d has it", c.ids[m.text]))
+	case c.ids[m.text].line > 0:
+		c.wrong(m.line, field, fmt.Sprintf("the id %q is there twice", m.text), fmt.Sprintf("another one; line %d has it", c.ids[m.text].line))
 	default:
-		c.ids[m.text] = m.line
+		c.ids[m.text] = place{m.line, field}
 		return m.text
 	}
 	return ""
@@ -118,8 +118,8 @@ func (c *checker) defaultIDs(nodes []*node) {
 	for _, n := range nodes {
 		if n.step.ID == "" {
 			n.step.ID = "s" + strconv.Itoa(n.step.Index)
-			if line := c.ids[n.step.ID]; line > 0 {
-				c.wrong(line, n.field+".id", fmt.Sprintf("the id %q is what the step in line %d, which has none, is called", n.step.ID, n.source.line), "another one, or give that step one too")
+			if at, taken := c.ids[n.step.ID]; taken {
+				c.wrong(at.line, at.field, fmt.Sprintf("the id %q is what the step in line %d, which has none, is called", n.step.ID, n.source.line), "another one, or give that step one too")
 			}
 		}
 		for _, b := range n.branches {

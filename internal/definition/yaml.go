@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -21,7 +22,7 @@ func readYAML(src []byte) (v *value, wrong *bad) {
 	}()
 	var document yaml.Node
 	if err := yaml.Load(src, &document); err != nil {
-		return nil, yamlError(err)
+		return nil, yamlError(src, err)
 	}
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
 		return nil, badAt(1, "the definition is empty", "it needs name and steps")
@@ -30,7 +31,13 @@ func readYAML(src []byte) (v *value, wrong *bad) {
 	return r.value(document.Content[0], 0)
 }
 
-func yamlError(err error) *bad {
+func yamlError(src []byte, err error) *bad {
+	switch text := err.Error(); {
+	case strings.Contains(text, "found multiple"):
+		return badAt(0, "more than one YAML document", "one definition a file, without ---")
+	case strings.Contains(text, "no documents"):
+		return badAt(1, "the definition is empty", "it needs name and steps")
+	}
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
 		line := load.Mark.Line
@@ -39,7 +46,7 @@ func yamlError(err error) *bad {
 		}
 		b := badAt(line, "not valid YAML: "+clip(load.Message), "indent with spaces, quote texts that hold : # { } [ ] or begin with a sign")
 		switch {
-		case strings.Contains(load.Message, "tab"):
+		case strings.Contains(load.Message, "tab"), tabbed(src, line):
 			b.Fix = "indent with spaces"
 		case strings.Contains(load.Message, "max depth"):
 			b.Message, b.Fix = "nested too deep", fmt.Sprintf("at most %d levels", maxDepth)
@@ -50,14 +57,16 @@ func yamlError(err error) *bad {
 		}
 		return b
 	}
-	switch text := err.Error(); {
-	case strings.Contains(text, "multiple"):
-		return badAt(0, "more than one YAML document", "one definition a file, without ---")
-	case strings.Contains(text, "no documents"):
-		return badAt(1, "the definition is empty", "it needs name and steps")
-	default:
-		return badAt(0, "not valid YAML: "+clip(text), "")
+	return badAt(0, "not valid YAML: "+clip(err.Error()), "")
+}
+
+// tabbed tells whether a line is indented with a tab.
+func tabbed(src []byte, line int) bool {
+	lines := bytes.Split(src, []byte("\n"))
+	if line < 1 || line > len(lines) {
+		return false
 	}
+	return bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t"))
 }
 
 type yamlReader struct{ builder }

@@ -182,8 +182,10 @@ func syntaxError(source string, issues *cel.Issues) *Error {
 		first := all[0]
 		text := strings.ReplaceAll(first.Message, " (in container '')", "")
 		text = strings.TrimPrefix(text, "Syntax error: ")
-		if i := strings.Index(text, ", expecting"); i > 0 {
-			text = text[:i]
+		text, _, _ = strings.Cut(text, " expecting ")
+		text = strings.TrimSuffix(text, ",")
+		if strings.Contains(text, "<EOF>") {
+			text = "it ends too early"
 		}
 		place := fmt.Sprintf("column %d", first.Location.Column()+1)
 		if strings.Contains(source, "\n") {
