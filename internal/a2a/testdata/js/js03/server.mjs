@@ -1,17 +1,17 @@
 // An agent on @a2a-js/sdk 0.3.14, for the tests of package a2a. It listens on
 // a free port and prints its URL on one line.
 //
-//   BEHAVIOUR=     message (default): answers with a message at once
-//                  task: works a little, then completes
-//                  slow: works until it is cancelled
-//                  fail: works a little, then fails with a text
-//                  input: asks a question
+// There is one agent below each of these paths:
+//
+//   /message  answers with a message at once
+//   /task     works a little, then completes
+//   /slow     works until it is cancelled
+//   /fail     works a little, then fails with a text
+//   /input    asks a question
 import { randomUUID } from 'node:crypto';
 import express from 'express';
 import { DefaultRequestHandler, InMemoryTaskStore } from '@a2a-js/sdk/server';
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from '@a2a-js/sdk/server/express';
-
-const behaviour = process.env.BEHAVIOUR || 'message';
 
 /** What this agent answers: an action if it is asked about a failed step, else an echo. */
 function answerTo(message) {
@@ -27,7 +27,12 @@ function answerTo(message) {
 }
 
 class Executor {
+  #behaviour;
   #cancelled = new Map();
+
+  constructor(behaviour) {
+    this.#behaviour = behaviour;
+  }
 
   async execute(request, bus) {
     const { taskId, contextId, userMessage } = request;
@@ -36,26 +41,26 @@ class Executor {
       kind: 'status-update', taskId, contextId, final,
       status: { state, timestamp: new Date().toISOString(), message: parts && { ...says(parts), taskId } },
     });
-    if (behaviour === 'message') {
+    if (this.#behaviour === '/message') {
       bus.publish(says(answerTo(userMessage)));
       bus.finished();
       return;
     }
     bus.publish({ kind: 'task', id: taskId, contextId, status: { state: 'submitted', timestamp: new Date().toISOString() }, history: [userMessage] });
-    if (behaviour === 'input') {
+    if (this.#behaviour === '/input') {
       status('input-required', true, [{ kind: 'text', text: 'Which city?' }]);
       bus.finished();
       return;
     }
     status('working', false, [{ kind: 'text', text: 'thinking' }]);
-    if (behaviour === 'slow') {
+    if (this.#behaviour === '/slow') {
       await new Promise((resolve) => this.#cancelled.set(taskId, resolve));
       status('canceled', true);
       bus.finished();
       return;
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
-    if (behaviour === 'fail') {
+    if (this.#behaviour === '/fail') {
       status('failed', true, [{ kind: 'text', text: 'upstream exploded' }]);
     } else {
       bus.publish({
@@ -72,20 +77,26 @@ class Executor {
   }
 }
 
-const app = express();
-const server = app.listen(0, '127.0.0.1', () => {
-  const base = `http://127.0.0.1:${server.address().port}`;
+function serve(app, base, behaviour) {
   const card = {
     name: 'js03', description: 'sample', version: '1.0.0', protocolVersion: '0.3.0',
-    url: `${base}/rpc`, preferredTransport: 'JSONRPC', additionalInterfaces: [{ url: `${base}/rest`, transport: 'HTTP+JSON' }],
+    url: `${base}${behaviour}/rpc`, preferredTransport: 'JSONRPC', additionalInterfaces: [{ url: `${base}${behaviour}/rest`, transport: 'HTTP+JSON' }],
     capabilities: { streaming: true }, defaultInputModes: ['text/plain'], defaultOutputModes: ['text/plain'], skills: [],
     securitySchemes: { jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } }, security: [{ jwt: [] }],
   };
-  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Executor());
+  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Executor(behaviour));
   const options = { requestHandler, userBuilder: UserBuilder.noAuthentication };
-  app.use('/.well-known/agent-card.json', agentCardHandler({ agentCardProvider: requestHandler }));
-  app.use('/rpc', jsonRpcHandler(options));
-  app.use('/rest', restHandler(options));
+  app.use(behaviour + '/.well-known/agent-card.json', agentCardHandler({ agentCardProvider: requestHandler }));
+  app.use(behaviour + '/rpc', jsonRpcHandler(options));
+  app.use(behaviour + '/rest', restHandler(options));
+}
+
+const app = express();
+const server = app.listen(0, '127.0.0.1', () => {
+  const base = `http://127.0.0.1:${server.address().port}`;
+  for (const behaviour of ['/message', '/task', '/slow', '/fail', '/input']) {
+    serve(app, base, behaviour);
+  }
   console.log(base);
 });
 process.stdin.resume().on('end', () => process.exit()); // goes when the test that started it goes

@@ -1,0 +1,49 @@
+package a2a_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// startNode runs one of the servers in testdata/js until the test ends and
+// returns its URL.
+func startNode(t *testing.T, project string, env ...string) string {
+	t.Helper()
+	dir := filepath.Join("testdata", "js", project)
+	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatalf("the packages of %s are not installed: run ./test, or npm ci in internal/a2a/%s", project, filepath.ToSlash(dir))
+	}
+	cmd := exec.Command("node", "server.mjs")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	stdin, err := cmd.StdinPipe() // its end is the sign to go, even if this process is killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("node 20 or newer is needed: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Process.Kill() // it may hold requests open
+		_ = cmd.Wait()         // "signal: killed" is what was asked for
+		if t.Failed() && stderr.Len() > 0 {
+			t.Logf("%s said:\n%s", project, stderr.String())
+		}
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%s printed no URL: %v", project, err)
+	}
+	return strings.TrimSpace(line)
+}
