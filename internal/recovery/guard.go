@@ -151,6 +151,9 @@ func (b bench) finish(ctx context.Context, request map[string]any, timeout int64
 			return m, r.under("modifications.httpRequest")
 		}
 	}
+	if r := strangers(request, b.mask(b.failure.Config)); r != nil {
+		return m, r.under("modifications.httpRequest")
+	}
 	if way.moves {
 		m.dropped = b.filled()
 		if lost := lostOf(m.dropped, request); len(lost) > 0 {

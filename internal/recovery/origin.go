@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -220,6 +221,32 @@ func keepSecrets(request map[string]any, w route) *Rejection {
 		return ""
 	}); r != nil {
 		r.Fix = "leave it out, or have the host named in recovery.allowed_hosts"
+		return r
+	}
+	return nil
+}
+
+// strangers refuses a mend that names a secret which the step itself did not
+// use: a mask that an agent writes must not fetch what it was never shown.
+func strangers(request map[string]any, shown json.RawMessage) *Rejection {
+	if r := find(map[string]any(request), func(key string, v any) string {
+		text, _ := v.(string)
+		for _, s := range []string{key, text} {
+			for {
+				_, after, ok := strings.Cut(s, "[secret:")
+				if !ok {
+					break
+				}
+				name, rest, _ := strings.Cut(after, "]")
+				if !bytes.Contains(shown, []byte("[secret:"+name+"]")) {
+					return "names the secret " + quoted(name) + ", which this step does not use"
+				}
+				s = rest
+			}
+		}
+		return ""
+	}); r != nil {
+		r.Fix = "use only what the step's config shows"
 		return r
 	}
 	return nil

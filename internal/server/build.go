@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/access"
+	"github.com/longstop-dev/longstop/internal/api"
 	"github.com/longstop-dev/longstop/internal/dispatch"
 	"github.com/longstop-dev/longstop/internal/egress"
 	"github.com/longstop-dev/longstop/internal/engine"
@@ -51,15 +53,15 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	}
 	outside := guard.Client(egress.ClientOptions{})
 	p.pool = mcpclient.New(mcpclient.Options{HTTP: outside, AllowStdio: c.AllowStdio})
-	p.agents = responder.NewA2A(&a2a.Client{HTTP: outside, Log: c.Log}, c.Clock, c.Log)
+	wire := &a2a.Client{HTTP: outside, Log: c.Log}
+	p.agents = responder.NewA2A(wire, c.Clock, c.Log)
 	p.access = access.New(access.Config{Tenants: p.store, Keys: p.store, Settings: p.store, Secrets: p.store, Servers: p.store,
 		Keyring: keyring, Cards: cards{p.agents}, Egress: guard, Clock: c.Clock, NewID: ident.New, AllowStdio: c.AllowStdio})
-	servers := &servers{registry: p.access, pool: p.pool}
-	tools := responder.NewMCP(servers, c.Clock)
-	types := step.NewTable(step.Deps{HTTP: outside, Tools: servers})
+	tools := responder.NewTools(p.access, p.pool, c.Clock)
+	types := step.NewTable(step.Deps{HTTP: outside, Tools: tools})
 	p.desk = recovery.New(recovery.Config{Settings: p.access, Secrets: p.access, Egress: guard, Tools: tools, Records: p.store,
-		Trier:      responder.NewTrier(p.agents, servers),
-		Responders: []recovery.Responder{p.agents, tools, responder.NewRules(c.Clock)},
+		Trier:      responder.NewTrial(wire, tools),
+		Responders: []recovery.Responder{p.agents, responder.NewMCP(tools), responder.NewRules(c.Clock)},
 		Types:      types.Types(), Clock: c.Clock, NewID: ident.New, Log: c.Log})
 	p.engine = engine.New(engine.Config{Runs: p.store, Records: p.store, Versions: p.store, Types: types, Recovery: p.desk, Workspaces: p.access,
 		Dispatch: dispatch.NewLocal(c.Clock, p.store), Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64,
@@ -103,4 +105,19 @@ func StepTypes() []flow.StepType { return step.NewTable(step.Deps{}).Types() }
 // error is invalid, with a problem for each thing that is wrong.
 func Validate(name string, src []byte) (*flow.Definition, error) {
 	return engine.CheckDefinition(name, src, step.NewTable(step.Deps{}), access.New(access.Config{}).CheckRecovery)
+}
+
+// face makes the handler of what the server shows outside.
+func (p *parts) face(c Config) http.Handler {
+	return api.New(api.Config{Engine: p.engine, Access: p.access, Recovery: p.desk, Ready: p.store.Ping,
+		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
+}
+
+// Version is the binary's version, as the Go toolchain recorded it.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "dev"
+	}
+	return info.Main.Version
 }

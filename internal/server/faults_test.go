@@ -113,7 +113,7 @@ func TestFaultsOfAnAgent(t *testing.T) {
 		"decimal host":     {says(retryAt("http://2852039166/")), ""},
 		"octal host":       {says(retryAt("http://0251.0376.0251.0376/")), ""},
 		"hex host":         {says(retryAt("http://0xA9FEA9FE/")), ""},
-		"a file URL":       {says(retryAt("file:///etc/passwd")), "scheme"},
+		"a file URL":       {says(retryAt("file:///etc/passwd")), "absolute"},
 		"a relative URL":   {says(retryAt("/v2/users/42")), ""},
 		"unknown tool":     {says(`{"type":"retry_with_tool","diagnosis":"x","toolCall":{"server":"nope","tool":"t","params":{}}}`), "nope"},
 		"code_fix":         {says(`{"type":"code_fix","diagnosis":"x","code":"return 1"}`), "code_fix"},
@@ -276,6 +276,7 @@ func TestANewOriginLosesWhatTemplatesFilled(t *testing.T) {
 	t.Parallel()
 	st := begin(t)
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"id":1,"auth":%q,"literal":%q}`, r.Header.Get("Authorization"), r.Header.Get("X-Literal"))
 	}))
 	t.Cleanup(other.Close)

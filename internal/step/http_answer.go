@@ -124,13 +124,14 @@ func decoderOf(label string) *encoding.Decoder {
 }
 
 // toValue makes the output of a body: JSON where the content type says so, or
-// says nothing and the body is JSON; else its text. No body is null.
+// says nothing and the body is JSON, or says text and the body is an object or
+// a list (servers that set no type send that); else its text. No body is null.
 func toValue(body, contentType string) (json.RawMessage, *flow.StepError) {
 	if strings.TrimSpace(body) == "" && (body == "" || isJSON(mediaType(contentType))) {
 		return json.RawMessage("null"), nil
 	}
 	media := mediaType(contentType)
-	if media != "" && !isJSON(media) {
+	if media != "" && !isJSON(media) && !(media == "text/plain" && composite(body)) {
 		return text(body), nil
 	}
 	var b bytes.Buffer
@@ -138,10 +139,16 @@ func toValue(body, contentType string) (json.RawMessage, *flow.StepError) {
 	switch {
 	case err == nil:
 		return b.Bytes(), nil
-	case media == "":
+	case !isJSON(media):
 		return text(body), nil
 	}
 	return nil, because(failf(flow.KindContract, "the answer says that it is %s and is not valid JSON: %s", media, excerpt(body, 200)), err)
+}
+
+// composite reports whether a body looks like an object or a list.
+func composite(body string) bool {
+	body = strings.TrimSpace(body)
+	return strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[")
 }
 
 // mediaType is a content type without its parameters, in lower case; broken
