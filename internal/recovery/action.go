@@ -18,14 +18,15 @@ func ParseAction(raw []byte, limits flow.Limits) (flow.Action, []string, *Reject
 	if r := bounded(raw, limits.AnswerBytes); r != nil {
 		return a, nil, r
 	}
-	if kindOf(raw) == "an array" {
-		return a, nil, reject("", "the answer is an array", "exactly one action, as an object")
+	switch kindOf(raw) {
+	case "an object":
+	case "a string":
+		return a, nil, reject("", "the answer is text, not an action: "+quoted(string(raw[1:])), "exactly one action, as an object")
+	default:
+		return a, nil, reject("", "the answer is "+kindOf(raw), "exactly one action, as an object")
 	}
 	all, r := members(raw)
 	if r != nil {
-		if r.Field == "" {
-			r.Message = "the answer " + r.Message
-		}
 		return a, nil, r
 	}
 	if r := find(decoded(raw), impossible); r != nil {

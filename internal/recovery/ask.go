@@ -96,7 +96,7 @@ func (s *sitting) consult(ctx context.Context, r Responder, source flow.Source) 
 	took := s.d.c.Clock.Now().Sub(began)
 	part.DurationMS, part.Target = float64(took.Microseconds())/1000, s.mask(answer.Target)
 	if source == flow.SourceBYOA {
-		s.attempted, s.took = true, took
+		s.attempted, s.took = limit > 0, took
 	}
 	if err != nil {
 		why = s.mask(oneLine(err.Error(), 400))
