@@ -151,7 +151,7 @@ func (b bench) finish(ctx context.Context, request map[string]any, timeout int64
 			return m, r.under("modifications.httpRequest")
 		}
 	}
-	if r := strangers(request, b.mask(b.failure.Config)); r != nil {
+	if r := strangers(request, b.secretsOf()); r != nil {
 		return m, r.under("modifications.httpRequest")
 	}
 	if way.moves {

@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -226,9 +225,24 @@ func keepSecrets(request map[string]any, w route) *Rejection {
 	return nil
 }
 
+// secretsOf gives the names of the secrets that the step's own config uses.
+func (b bench) secretsOf() map[string]bool {
+	own := map[string]bool{}
+	template, err := expr.Compile(b.failure.Step.Config)
+	if err != nil {
+		return own
+	}
+	for _, r := range template.Refs() {
+		if r.Root == "secrets" {
+			own[r.Name] = true
+		}
+	}
+	return own
+}
+
 // strangers refuses a mend that names a secret which the step itself did not
 // use: a mask that an agent writes must not fetch what it was never shown.
-func strangers(request map[string]any, shown json.RawMessage) *Rejection {
+func strangers(request map[string]any, own map[string]bool) *Rejection {
 	if r := find(map[string]any(request), func(key string, v any) string {
 		text, _ := v.(string)
 		for _, s := range []string{key, text} {
@@ -238,7 +252,7 @@ func strangers(request map[string]any, shown json.RawMessage) *Rejection {
 					break
 				}
 				name, rest, _ := strings.Cut(after, "]")
-				if !bytes.Contains(shown, []byte("[secret:"+name+"]")) {
+				if !own[name] {
 					return "names the secret " + quoted(name) + ", which this step does not use"
 				}
 				s = rest
