@@ -104,3 +104,16 @@ func TestTotalTimeoutHoldsOneAttempt(t *testing.T) {
 		t.Errorf("got %+v, want a total time-out of one attempt's, and a longest pause of the first one's", s)
 	}
 }
+
+func TestConditionsAreBounded(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("name: x\nsteps:\n  - type: transform\n    config:\n      value:\n")
+	for i := range 1001 {
+		fmt.Fprintf(&b, "        - {$cel: \"%d\"}\n        - {$cel: \"%d\"}\n", i, i)
+	}
+	got := problems(t, "x.yaml", b.String())
+	if len(got) != 2 || got[0].Message != "there are too many conditions" || got[0].Line != 2006 {
+		t.Errorf("got %+v, want too many conditions in lines 2006 and 2007", got)
+	}
+}

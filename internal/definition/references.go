@@ -19,10 +19,15 @@ type reference struct {
 	field string
 }
 
+// maxConditions bounds how many different conditions a definition holds:
+// compiling one takes a third of a millisecond.
+const maxConditions = 1000
+
 // found is what a walk over a value found in it.
 type found struct {
-	refs     []reference
-	problems []flow.Problem
+	refs       []reference
+	problems   []flow.Problem
+	conditions map[string][]expr.Ref // compiled so far, in the whole definition
 }
 
 // walk compiles the templates and conditions in a value. lazy says that it
@@ -68,12 +73,22 @@ func (f *found) template(v *value, field string) {
 }
 
 func (f *found) condition(v *value, field string) {
-	c, err := expr.CompileCondition(v.text)
-	if err != nil {
-		f.wrong(v.line, field, err)
-		return
+	refs, known := f.conditions[v.text]
+	if !known {
+		if len(f.conditions) >= maxConditions {
+			f.problems = append(f.problems, flow.Problem{Line: v.line, Field: field, Message: "there are too many conditions", Fix: fmt.Sprintf("at most %d different ones", maxConditions)})
+			return
+		}
+		f.conditions[v.text] = nil // a wrong one is told once
+		c, err := expr.CompileCondition(v.text)
+		if err != nil {
+			f.wrong(v.line, field, err)
+			return
+		}
+		refs = c.Refs()
+		f.conditions[v.text] = refs
 	}
-	f.add(c.Refs(), v.line, field)
+	f.add(refs, v.line, field)
 }
 
 func (f *found) computed(v, source *value, field string) {
@@ -100,8 +115,8 @@ func (f *found) wrong(line int, field string, err error) {
 }
 
 // configFound walks a config member by member.
-func configFound(config *value, lazy []string, field string) found {
-	var f found
+func configFound(config *value, lazy []string, field string, conditions map[string][]expr.Ref) found {
+	f := found{conditions: conditions}
 	if config == nil {
 		return f
 	}
@@ -120,14 +135,15 @@ func configFound(config *value, lazy []string, field string) found {
 // order of their first use.
 func SecretRefs(d *flow.Definition, types []flow.StepType) []string {
 	var names []string
+	conditions := map[string][]expr.Ref{}
 	note := func(raw json.RawMessage, lazy []string) {
 		v, err := readJSON(raw)
 		if len(raw) == 0 || err != nil {
 			return
 		}
-		f := configFound(&value{kind: object, members: []entry{{key: "output", value: v}}}, nil, "")
+		f := configFound(&value{kind: object, members: []entry{{key: "output", value: v}}}, nil, "", conditions)
 		if lazy != nil {
-			f = configFound(v, lazy, "")
+			f = configFound(v, lazy, "", conditions)
 		}
 		for _, r := range f.refs {
 			if r.Root == "secrets" && !slices.Contains(names, r.Name) {
@@ -151,11 +167,11 @@ func SecretRefs(d *flow.Definition, types []flow.StepType) []string {
 // references checks every template and condition, and that each refers only
 // to steps that have run by then.
 func (c *checker) references(nodes []*node, output *value) {
-	r := referee{checker: c, state: map[string]standing{}}
+	r := referee{checker: c, state: map[string]standing{}, conditions: map[string][]expr.Ref{}}
 	r.collect(nodes)
 	r.list(nodes)
 	if output != nil {
-		var f found
+		f := found{conditions: r.conditions}
 		f.walk(output, "output", false, "")
 		r.judge(f, nil)
 	}
@@ -178,6 +194,8 @@ type referee struct {
 	state map[string]standing // by id and by index
 	ids   []string
 	loops int // steps around that give an item
+
+	conditions map[string][]expr.Ref
 }
 
 func (r *referee) collect(nodes []*node) {
@@ -208,7 +226,7 @@ func (r *referee) one(n *node, s standing) {
 func (r *referee) list(nodes []*node) {
 	for _, n := range nodes {
 		r.one(n, around)
-		r.judge(configFound(n.config, n.kind.Lazy, n.field+".config"), n)
+		r.judge(configFound(n.config, n.kind.Lazy, n.field+".config", r.conditions), n)
 		if n.kind.Name == "loop" {
 			r.loops++
 		}

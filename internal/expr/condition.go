@@ -51,7 +51,7 @@ func compileCondition(source string) (c *Condition, bad *Error) {
 	}()
 	env, err := environment()
 	if err != nil {
-		return nil, &Error{Message: "conditions cannot be read: " + err.Error()}
+		return nil, &Error{Message: "conditions cannot be read"}
 	}
 	tree, issues := env.Compile(source)
 	if issues.Err() != nil {
@@ -64,7 +64,7 @@ func compileCondition(source string) (c *Condition, bad *Error) {
 	}
 	program, err := env.Program(tree, cel.CostLimit(maxCost), cel.CostTracking(costs{}), cel.InterruptCheckFrequency(interruptFreq))
 	if err != nil {
-		return nil, &Error{Message: "the condition cannot be prepared: " + quoted(err.Error())}
+		return nil, &Error{Message: "the condition cannot be prepared"}
 	}
 	return &Condition{source: source, program: program, refs: found.refs(), uses: found.uses}, nil
 }
@@ -134,8 +134,8 @@ func (c *Condition) eval(ctx context.Context, scope Scope) (v ref.Val, bad *Erro
 }
 
 // explain turns CEL's error into ours. CEL names a missing key without its
-// path, so the paths that the source names are looked up again. Its texts are
-// quoted by nothing: a failed conversion would show the value.
+// path, so the paths that the source names are looked up again. Few of its
+// texts are passed on: a failed conversion shows the value.
 func (c *Condition) explain(ctx context.Context, scope Scope, err error) *Error {
 	text := err.Error()
 	switch {
@@ -162,7 +162,24 @@ func (c *Condition) explain(ctx context.Context, scope Scope, err error) *Error 
 		return &Error{Message: "an operator or function of the condition got a kind of value that it does not take",
 			Fix: "both sides of + - * / must be of one kind: int(x), double(x), string(x)"}
 	}
-	return &Error{Message: "the condition cannot be evaluated: " + quoted(text)}
+	return &Error{Message: "the condition cannot be evaluated" + harmless(text)}
+}
+
+// harmless gives the texts of CEL that hold no value, after a colon.
+func harmless(text string) string {
+	for _, known := range []string{"division by zero", "modulus by zero", "overflow", "type conversion error from '", "a text grows over",
+		"index out of bounds", "no such attribute"} {
+		if strings.Contains(text, known) && !strings.ContainsAny(text, "\"`") {
+			return ": " + cut(text)
+		}
+	}
+	switch {
+	case strings.Contains(text, "error parsing regexp"):
+		return ": a pattern is no regular expression"
+	case strings.Contains(text, "RFC 3339"):
+		return ": a text is no instant such as 2026-01-02T03:04:05Z"
+	}
+	return ""
 }
 
 // misses gives the segment at which the path ends too early, or -1.
@@ -210,14 +227,4 @@ func syntaxError(source string, issues *cel.Issues) *Error {
 		e.Fix = "CEL, such as input.n > 3 && has(input.lang)"
 	}
 	return e
-}
-
-// quoted takes what stands in quotes out of a text of CEL, since it may be a
-// value, and shortens it.
-func quoted(s string) string {
-	s = regexp.MustCompile(`"(\\.|[^"\\])*"?`).ReplaceAllString(s, `"..."`)
-	if len(s) > 200 {
-		s = strings.ToValidUTF8(s[:200], "") + "..."
-	}
-	return s
 }

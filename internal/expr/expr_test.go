@@ -198,7 +198,7 @@ func TestConditionsThatFail(t *testing.T) {
 		`secrets == {}`:                 "does not name one secret",
 		`size(secrets.nope) > 1`:        `there is no secret "nope"`,
 		`[{}].all(i, i.x)`:              "computes or reaches in a loop",
-		`"a".replace("", "b").size() == 3 && timestamp(secrets.api) > timestamp(0)`: `invalid RFC 3339 timestamp "..."`,
+		`"a".replace("", "b").size() == 3 && timestamp(secrets.api) > timestamp(0)`: "a text is no instant such as",
 		`input.name`:      "not true or false",
 		`input.x / 0 > 1`: "zero",
 		`[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, [1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, [1,2,3,4,5,6,7,8,9,10].all(g, a+b+c+d+e+f+g > 0)))))))`: "too much work",

@@ -26,8 +26,8 @@ func functions() []cel.EnvOption {
 			cel.UnaryBinding(func(v ref.Val) ref.Val { return bounded(f(string(v.(types.String)))) })))
 	}
 	return []cel.EnvOption{
-		unary("lowerAscii", strings.ToLower),
-		unary("upperAscii", strings.ToUpper),
+		unary("lowerAscii", func(s string) string { return ascii(s, 'A', 'Z', 'a'-'A') }),
+		unary("upperAscii", func(s string) string { return ascii(s, 'a', 'z', 'A'-'a') }),
 		unary("trim", strings.TrimSpace),
 		cel.Function("split", cel.MemberOverload("ours_split", []*cel.Type{text, text}, list,
 			cel.BinaryBinding(func(s, by ref.Val) ref.Val {
@@ -41,6 +41,16 @@ func functions() []cel.EnvOption {
 				return replace(string(args[0].(types.String)), string(args[1].(types.String)), string(args[2].(types.String)))
 			}))),
 	}
+}
+
+// ascii moves the letters from first to last by a distance.
+func ascii(s string, first, last, by rune) string {
+	return strings.Map(func(r rune) rune {
+		if r >= first && r <= last {
+			return r + by
+		}
+		return r
+	}, s)
 }
 
 func bounded(s string) ref.Val {
