@@ -51,7 +51,7 @@ func rename(object, schema map[string]any, at string, changes *[]string, depth i
 		if _, has := object[name]; !ok || has {
 			continue
 		}
-		from := candidate(object, properties, name)
+		from := candidate(object, properties, required, name)
 		if from == "" {
 			return false
 		}
@@ -72,7 +72,7 @@ func rename(object, schema map[string]any, at string, changes *[]string, depth i
 // candidate finds the one member that may stand for the missing one: of the
 // same name but for case and punctuation, else with one name ending in the
 // other. A member that the schema knows stands for itself.
-func candidate(object, properties map[string]any, missing string) string {
+func candidate(object, properties map[string]any, required []any, missing string) string {
 	schema, _ := properties[missing].(map[string]any)
 	want := letters(missing)
 	if want == "" {
@@ -80,7 +80,8 @@ func candidate(object, properties map[string]any, missing string) string {
 	}
 	var same, similar []string
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if _, known := properties[name]; known || !hasType(object[name], schema["type"]) {
+		_, known := properties[name]
+		if known || slices.Contains(required, any(name)) || !hasType(object[name], schema["type"]) {
 			continue
 		}
 		have := letters(name)
