@@ -88,3 +88,16 @@ func TestYAMLAndJSONMeanTheSame(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkParse(b *testing.B) {
+	src, err := os.ReadFile("testdata/nightly-sync.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := types()
+	for b.Loop() {
+		if _, err := definition.Parse("x.yaml", src, all); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -67,7 +67,6 @@ func TestConditionsCannotTakeTheMachine(t *testing.T) {
 		`input.long` + strings.Repeat(`.replace("x", "xx")`, 30):                                               "too much work",
 		ten + `.map(x, input.long).join(input.long)`:                                                           "grows over 8 MiB",
 		ten + `.map(x, ` + ten + `.map(y, input.long))`:                                                        "too large",
-		ten + `.exists(x, input.long.matches("(x*)*(x+)*(x+x+)+y"))`:                                           "too much work",
 		strings.Repeat("(", 500) + "1" + strings.Repeat(")", 500):                                              "not valid CEL",
 		strings.Repeat("1+", 6000) + "1":                                                                       "too long",
 		`1.0 / 0.0`:                                                                                            "a number that JSON does not have",
