@@ -39,6 +39,16 @@ func refuse(u *url.URL, fix, reason string, args ...any) *Error {
 	return &Error{URL: shown(u), Reason: fmt.Sprintf(reason, args...), Fix: fix}
 }
 
+// placed gives a refusal at the dial the URL that led there. Other errors stay
+// as they are.
+func placed(err error, u *url.URL) error {
+	var e *Error
+	if !errors.As(err, &e) || e.URL != "" {
+		return err
+	}
+	return &Error{URL: shown(u), Reason: e.Reason, Fix: e.Fix}
+}
+
 // shown is a URL as an error may show it.
 func shown(u *url.URL) string {
 	if u == nil {
