@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"sync"
@@ -36,6 +37,14 @@ type node struct {
 // reads says which parts of the scope a definition looks at, so that nobody
 // decodes what nobody reads.
 type reads struct{ input, steps, secrets bool }
+
+// note looks for the names in a config as it is written, templates and CEL
+// alike: a name that only looks like one costs a decoding and does no harm.
+func (r *reads) note(config json.RawMessage) {
+	r.input = r.input || bytes.Contains(config, []byte("input"))
+	r.steps = r.steps || bytes.Contains(config, []byte("steps"))
+	r.secrets = r.secrets || bytes.Contains(config, []byte("secrets"))
+}
 
 // definitions compiles versions once and keeps them.
 type definitions struct {
@@ -94,7 +103,7 @@ func (d *definitions) compile(def *flow.Definition) (*compiled, error) {
 		if c.output, err = expr.Compile(def.Output); err != nil {
 			return nil, err
 		}
-		c.reads.steps, c.reads.input, c.reads.secrets = true, true, true
+		c.reads.note(def.Output)
 	}
 	def.Walk(func(s *flow.Step) {
 		n, nodeErr := d.node(s)
@@ -103,7 +112,7 @@ func (d *definitions) compile(def *flow.Definition) (*compiled, error) {
 			return
 		}
 		if !n.plain || n.lazy != nil {
-			c.reads.steps, c.reads.input, c.reads.secrets = true, true, true
+			c.reads.note(s.Config)
 		}
 		c.steps = append(c.steps, n)
 	})
