@@ -15,7 +15,6 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/flow"
-	"github.com/longstop-dev/longstop/internal/flow/flowtest"
 )
 
 // agent is an A2A agent over HTTP that the test scripts.
@@ -227,5 +226,3 @@ func TestA2AKinds(t *testing.T) {
 		t.Errorf("after the deadline: %s, want timeout", got.Kind)
 	}
 }
-
-var _ flow.Clock = (*flowtest.Clock)(nil)
