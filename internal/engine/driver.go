@@ -294,6 +294,9 @@ func (d *driver) abort(by flow.Caller) error {
 
 // cancelInto adds to c all that cancelling the run means.
 func (d *driver) cancelInto(c *change, by flow.Caller) {
+	if t := d.def.next(d.rows); d.run.Status == flow.RunRunning && t.node != nil && t.inst == nil { // it was executing for the first time
+		c.step(flow.StepInstance{StepKey: flow.StepKey{Index: t.node.Index}, Status: flow.StepFailed, Error: "cancelled", Attempts: 1, FinishedAt: c.now})
+	}
 	c.finish(flow.RunCancelled)
 	for _, row := range d.rows {
 		if row.Status == flow.StepWaiting || row.Status == flow.StepRunning {

@@ -157,6 +157,10 @@ func TestCancel(t *testing.T) {
 		cancel(t, h, id)
 		wantEqual(t, "next step ran", len(h.types.made("b")), 0)
 		wantEqual(t, "recovery was asked", len(h.desk.saw()), 0)
+		v, err := h.eng.GetRun(t.Context(), by, &engine.RunIn{ID: id})
+		if err != nil || v.Steps[0].Status != flow.StepFailed || v.Steps[0].Error != "cancelled" || v.Steps[1].Status != flow.StepSkipped {
+			t.Errorf("steps: got %+v, %v, want one cancelled and one skipped", v.Steps, err)
+		}
 		cancel(t, h, id) // again: it is what was wanted
 	})
 	t.Run("while a responder is asked", func(t *testing.T) {
