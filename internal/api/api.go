@@ -1,107 +1,147 @@
-// Package api is the REST face: the operations of the services under /v1, the
-// live events of a run over WebSocket and SSE, OpenAPI 3.1 and problem+json. A
-// handler is decode, call, encode; what every call needs is done once, in
-// mount.go.
 package api
 
 import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/longstop-dev/longstop/internal/access"
-	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
-	"github.com/longstop-dev/longstop/internal/recovery"
 )
 
-// The bounds of a request's body, in bytes.
-const (
-	maxDefinition = 1 << 20
-	maxBody       = 12 << 20 // a gate may be answered with an output, which limits.output_bytes bounds
-)
-
-// Config is what the face stands before. All members are required.
+// Config is what an API is made of. An operation whose service is nil answers
+// unavailable.
 type Config struct {
-	Engine    *engine.Engine
-	Access    *access.Service
-	Recovery  *recovery.Desk
-	Ready     func(context.Context) error // whether the database answers
-	Version   string
-	PublicURL string
-	Log       *slog.Logger
+	Engine    Engine
+	Recovery  Recovery
+	Access    Access
+	Guard     Guard                       // default access.Guard
+	Ready     func(context.Context) error // whether the database answers; nil for always
+	Version   string                      // of the binary
+	PublicURL string                      // where outsiders reach this server; "" leaves it out
+	Clock     flow.Clock                  // default the machine's
+	Log       *slog.Logger                // default none
+	Limits    Limits
 }
 
-// face is the API while it is put together.
-type face struct {
-	Config
-	huma huma.API
-	ops  []flow.Op
-	fail *failures
+// Guard lets a caller through to an operation, or says why not.
+type Guard interface {
+	Check(by flow.Caller, op flow.Op) error
 }
 
-// New makes the handler of the whole API.
-func New(c Config) http.Handler {
-	h, _ := assemble(c)
-	return h
+// Limits bound what outsiders may ask for. The zero value of a member means
+// its default.
+type Limits struct {
+	DefinitionBytes int64         // of a definition sent; default 1 MiB
+	BodyBytes       int64         // of any other body; default 4 MiB
+	BodyTime        time.Duration // for a body to arrive; default 30 s
+	Followers       int           // events followed at the same time; default 2000
+	WriteTime       time.Duration // for a follower to take an event; default 10 s
+	PingEvery       time.Duration // of a quiet follower; default 20 s
+	FailedKeys      int           // wrong keys that an address may send at once; default 20
+	FailedKeyEvery  time.Duration // and then one in this time; default 3 s
 }
 
-// Ops describes every operation of the REST face.
-func Ops(c Config) []flow.Op {
-	_, f := assemble(c)
-	return f.ops
-}
-
-func assemble(c Config) (http.Handler, *face) {
-	router := chi.NewRouter()
-	f := &face{Config: c, fail: newFailures()}
-	f.huma = humachi.New(router, f.document())
-	f.workflows()
-	f.runs()
-	f.gates()
-	f.cases()
-	f.settings()
-	f.servers()
-	f.secrets()
-	f.keys()
-	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		write(w, r, flow.Errorf(flow.CodeNotFound, "there is nothing at this path").Right("see /openapi.json for what there is"))
-	})
-	router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		p := problemOf(flow.Errorf(flow.CodeInvalid, "%s is not possible here", r.Method).Right("see /openapi.json for what is"))
-		p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)
-		p.write(w)
-	})
-	router.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	router.Get("/readyz", f.ready)
-	return f.around(f.live(router)), f
-}
-
-// document is the OpenAPI document's frame and huma's settings.
-func (f *face) document() huma.Config {
-	c := huma.DefaultConfig("Longstop", f.Version)
-	c.Info.Description = "Workflows whose steps may fail, mended inside the live run by your own agent."
-	c.OpenAPIPath, c.DocsPath, c.SchemasPath, c.CreateHooks = "/openapi", "", "", nil
-	if f.PublicURL != "" {
-		c.Servers = []*huma.Server{{URL: f.PublicURL}}
+func (l Limits) withDefaults() Limits {
+	orElse := func(v *int64, def int64) {
+		if *v <= 0 {
+			*v = def
+		}
 	}
-	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer", Description: "An API key."}}
-	json := huma.DefaultJSONFormat
-	c.Formats = map[string]huma.Format{"application/json": json, "json": json,
-		// What `curl -d` says of JSON.
-		"application/x-www-form-urlencoded": {Unmarshal: json.Unmarshal}}
-	c.Transformers = append(c.Transformers, plainProblem)
-	return c
+	orElse(&l.DefinitionBytes, 1<<20)
+	orElse(&l.BodyBytes, 4<<20)
+	orElse((*int64)(&l.BodyTime), int64(30*time.Second))
+	orElse((*int64)(&l.WriteTime), int64(10*time.Second))
+	orElse((*int64)(&l.PingEvery), int64(20*time.Second))
+	orElse((*int64)(&l.FailedKeyEvery), int64(3*time.Second))
+	if l.Followers <= 0 {
+		l.Followers = 2000
+	}
+	if l.FailedKeys <= 0 {
+		l.FailedKeys = 20
+	}
+	return l
 }
 
-func (f *face) ready(w http.ResponseWriter, r *http.Request) {
-	if err := f.Ready(r.Context()); err != nil {
-		write(w, r, err)
-		return
+// API is the face. It is an [http.Handler], safe for concurrent use.
+type API struct {
+	c        Config
+	log      *slog.Logger
+	router   *chi.Mux
+	huma     huma.API
+	mounted  []Operation
+	failures *failures
+	seats    chan struct{} // one for each follower
+
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// Operation is a mounted operation and where it is.
+type Operation struct {
+	flow.Op
+	Method string
+	Path   string // with {name} for what varies
+}
+
+// New makes the face of the services.
+func New(c Config) *API {
+	a := &API{c: c, log: c.Log, router: chi.NewRouter(), closed: make(chan struct{})}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
 	}
-	_, _ = w.Write([]byte("ready\n"))
+	if a.c.Guard == nil {
+		a.c.Guard = access.Guard{}
+	}
+	if a.c.Clock == nil {
+		a.c.Clock = flow.SystemClock{}
+	}
+	a.c.Limits = c.Limits.withDefaults()
+	a.failures = newFailures(a.c.Clock, a.c.Limits)
+	a.seats = make(chan struct{}, a.c.Limits.Followers)
+	a.router.Use(a.observe, a.recover, middleware.GetHead)
+	a.router.NotFound(a.notFound)
+	a.router.MethodNotAllowed(a.notAllowed)
+	a.huma = newHuma(a.router, c)
+	a.mount()
+	a.serveOpenAPI()
+	return a
+}
+
+// mount mounts every resource.
+func (a *API) mount() {
+	mountHealth(a, a.c.Ready)
+	mountWorkflows(a, a.c.Engine)
+	mountRuns(a, a.c.Engine)
+	mountGates(a, a.c.Recovery, a.c.Engine)
+	mountCases(a, a.c.Recovery)
+	mountSettings(a, a.c.Access)
+	mountServers(a, a.c.Access)
+	mountSecrets(a, a.c.Access)
+	mountKeys(a, a.c.Access)
+}
+
+// ServeHTTP answers a request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.router.ServeHTTP(w, r) }
+
+// Close ends whoever follows a run's events, telling them to come back later.
+// Every other request goes on to its end.
+func (a *API) Close() { a.closing.Do(func() { close(a.closed) }) }
+
+// Operations lists what is mounted.
+func (a *API) Operations() []Operation { return a.mounted }
+
+// Ops describes all operations of this face.
+func Ops() []flow.Op {
+	var out []flow.Op
+	for _, o := range New(Config{}).mounted {
+		out = append(out, o.Op)
+	}
+	return out
 }

@@ -2,197 +2,180 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/coder/websocket"
-
-	"github.com/longstop-dev/longstop/internal/access"
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
-// The pace of a live feed.
-const (
-	writeTimeout = 10 * time.Second // a reader slower than this is let go; it may resume by ?after
-	keepAlive    = 20 * time.Second
-	livePage     = 500
-)
+// errLeaving ends a follower because this process ends.
+var errLeaving = errors.New("the server is going away")
 
-// live takes requests for a run's events that want them as they come; all
-// else goes on to next. A browser cannot set headers on a WebSocket: it may
-// send its key as the subprotocol "bearer.<key>".
-func (f *face) live(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id, ok := eventsOf(r.URL.Path)
-		socket := strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
-		stream := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
-		if !ok || r.Method != http.MethodGet || (!socket && !stream) {
-			next.ServeHTTP(w, r)
-			return
+// follower takes a run's events one by one. Send must not wait longer than
+// the limits allow; rest is called when nothing has come for a while.
+type follower interface {
+	send(ctx context.Context, e flow.Event) error
+	rest(ctx context.Context) error
+}
+
+// live answers a request for events that asks for more than a page.
+func (a *API) live(runs Runs) func(http.ResponseWriter, *http.Request, *call) bool {
+	return func(w http.ResponseWriter, r *http.Request, c *call) bool {
+		upgrade := isUpgrade(r)
+		if runs == nil || !upgrade && !wantsStream(r) {
+			return false
 		}
-		by, run, after, err := f.mayWatch(r, id)
-		switch {
-		case err != nil:
-			write(w, r, err)
-		case socket:
-			f.overSocket(w, r, by, run, after)
+		f := &feed{a: a, runs: runs, by: c.by, bearer: c.bearer, run: r.PathValue("id")}
+		if p := f.begin(r); p != nil {
+			p.write(w)
+			return true
+		}
+		select {
+		case a.seats <- struct{}{}:
+			defer func() { <-a.seats }()
 		default:
-			f.overSSE(w, r, by, run, after)
+			refuse(http.StatusServiceUnavailable, "too many follow runs already", "", "come back later, or read pages with ?after=").write(w)
+			return true
 		}
-	})
+		if upgrade {
+			f.socket(w, r)
+		} else {
+			f.stream(w, r)
+		}
+		return true
+	}
 }
 
-// eventsOf takes the run's id out of /v1/runs/{id}/events.
-func eventsOf(path string) (string, bool) {
-	rest, ok := strings.CutPrefix(path, "/v1/runs/")
-	if !ok {
-		return "", false
-	}
-	id, ok := strings.CutSuffix(rest, "/events")
-	return id, ok && id != "" && !strings.Contains(id, "/")
+func isUpgrade(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// mayWatch authenticates, authorises and reads where to begin.
-func (f *face) mayWatch(r *http.Request, id string) (by flow.Caller, run string, after int64, err error) {
-	authorization := r.Header.Get("Authorization")
-	for _, p := range strings.Split(r.Header.Get("Sec-WebSocket-Protocol"), ",") {
-		if key, ok := strings.CutPrefix(strings.TrimSpace(p), "bearer."); ok && authorization == "" {
-			authorization = "Bearer " + key
-		}
-	}
-	if by, err = f.caller(r.Context(), authorization, r.RemoteAddr); err != nil {
-		return by, "", 0, err
-	}
-	if err := (access.Guard{}).Check(by, runEvents()); err != nil {
-		return by, "", 0, err
-	}
-	from := r.URL.Query().Get("after")
-	if from == "" {
-		from = r.Header.Get("Last-Event-ID")
-	}
-	if from != "" {
-		if after, err = strconv.ParseInt(from, 10, 64); err != nil || after < 0 {
-			return by, "", 0, flow.Errorf(flow.CodeInvalid, "after is not a sequence number").At("after").Right("give a number from 0 on")
-		}
-	}
-	v, err := f.Engine.GetRun(r.Context(), by, &engine.RunIn{ID: id})
-	if err != nil {
-		return by, "", 0, err
-	}
-	return by, v.ID, after, nil
+func wantsStream(r *http.Request) bool {
+	return strings.Contains(strings.ToLower(r.Header.Get("Accept")), "text/event-stream")
 }
 
-// follow sends a run's events from after on, each once and in order, until
-// the run has ended, send fails or ctx ends. Events are read from the store by
-// number after each signal, so that none is lost however slow the reader is.
-func (f *face) follow(ctx context.Context, by flow.Caller, run string, after int64, send func(flow.Event) error, idle func() error) error {
-	changed, stop := f.Engine.Watch(run)
+// feed brings the events of one run to one follower.
+type feed struct {
+	a      *API
+	runs   Runs
+	by     flow.Caller
+	bearer string
+	run    string
+	after  int64
+}
+
+// begin reads from where on, and whether there is such a run.
+func (f *feed) begin(r *http.Request) *Problem {
+	for _, text := range []string{r.URL.Query().Get("after"), r.Header.Get("Last-Event-ID")} {
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return refuse(http.StatusUnprocessableEntity, "it is no sequence number", "after", "the seq of the last event that you have, or 0")
+		}
+		f.after = max(f.after, n)
+	}
+	if _, err := f.page(r.Context(), 1); err != nil {
+		p := problemOf(err)
+		f.a.explain(r.Context(), "runs.events", err, p)
+		return p
+	}
+	return nil
+}
+
+func (f *feed) page(ctx context.Context, limit int) (*engine.List[flow.Event], error) {
+	return f.runs.ListEvents(ctx, f.by, &engine.RecordsIn{ID: f.run, After: f.after, Limit: limit})
+}
+
+// pageSize is how many events are held in memory for one follower.
+const pageSize = 200
+
+// follow sends every event after f.after, in order, none twice, until the run
+// has ended (nil), the follower fails, ctx ends or the process ends. Signals
+// carry no data: what is sent is what the store has.
+func (f *feed) follow(ctx context.Context, to follower) error {
+	changed, stop := f.runs.Watch(f.run)
 	defer stop()
-	tick := time.NewTicker(keepAlive)
-	defer tick.Stop()
+	first := true
 	for {
-		page, err := f.Engine.ListEvents(ctx, by, &engine.RecordsIn{ID: run, After: after, Limit: livePage})
+		ended, sent, err := f.drain(ctx, to)
 		if err != nil {
 			return err
 		}
-		for _, e := range page.Items {
-			if err := send(e); err != nil {
+		if first && !sent {
+			if ended, err = f.over(ctx); err != nil {
 				return err
 			}
-			after = e.Seq
 		}
-		if page.Next != "" {
-			continue
+		if ended {
+			return nil
 		}
-		if n := len(page.Items); n == 0 || last(page.Items[n-1].Type) {
-			v, err := f.Engine.GetRun(ctx, by, &engine.RunIn{ID: run})
-			if err != nil {
-				return err
-			}
-			if v.Status.Finished() && v.Seq <= after {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-changed:
-		case <-tick.C:
-			if err := idle(); err != nil {
-				return err
-			}
+		first = false
+		if err := f.wait(ctx, to, changed); err != nil {
+			return err
 		}
 	}
 }
 
-// last reports whether a run may have ended with an event of this type.
-func last(kind string) bool {
+// drain sends what there is. Ended tells that the last of it was a run's end.
+func (f *feed) drain(ctx context.Context, to follower) (ended, sent bool, err error) {
+	for {
+		p, err := f.page(ctx, pageSize)
+		if err != nil {
+			return false, sent, err
+		}
+		for _, e := range p.Items {
+			if err := to.send(ctx, e); err != nil {
+				return false, sent, err
+			}
+			f.after, sent, ended = e.Seq, true, isEnd(e.Type)
+		}
+		if p.Next == "" || len(p.Items) == 0 {
+			return ended, sent, nil
+		}
+	}
+}
+
+func isEnd(kind string) bool {
 	return kind == flow.EventRunSucceeded || kind == flow.EventRunFailed || kind == flow.EventRunCancelled
 }
 
-func (f *face) overSocket(w http.ResponseWriter, r *http.Request, by flow.Caller, run string, after int64) {
-	var chosen []string
-	for _, p := range strings.Split(r.Header.Get("Sec-WebSocket-Protocol"), ",") {
-		if p = strings.TrimSpace(p); strings.HasPrefix(p, "bearer.") {
-			chosen = []string{p}
-		}
-	}
-	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: chosen})
+// over tells whether a run of which nothing was sent has nothing more to send.
+func (f *feed) over(ctx context.Context) (bool, error) {
+	v, err := f.runs.GetRun(ctx, f.by, &engine.RunIn{ID: f.run})
 	if err != nil {
-		return // Accept has answered
+		return false, err
 	}
-	defer c.CloseNow()
-	ctx := c.CloseRead(r.Context())
-	send := func(e flow.Event) error {
-		b, err := json.Marshal(e)
-		if err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-		defer cancel()
-		return c.Write(ctx, websocket.MessageText, b)
-	}
-	ping := func() error {
-		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-		defer cancel()
-		return c.Ping(ctx)
-	}
-	switch err := f.follow(ctx, by, run, after, send, ping); {
-	case err == nil:
-		_ = c.Close(websocket.StatusNormalClosure, "the run has ended")
-	case ctx.Err() == nil:
-		_ = c.Close(websocket.StatusTryAgainLater, "resume with ?after")
-	}
+	return v.Status.Finished() && v.Seq <= f.after, nil
 }
 
-func (f *face) overSSE(w http.ResponseWriter, r *http.Request, by flow.Caller, run string, after int64) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	out := http.NewResponseController(w)
-	_ = out.SetReadDeadline(time.Time{}) // the server's limit is for requests, and this one has been read
-	line := func(format string, args ...any) error {
-		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout))
-		if _, err := fmt.Fprintf(w, format, args...); err != nil {
-			return err
+// wait returns when the run has moved. While it does not, the follower is
+// pinged, and sent away if its key holds no longer.
+func (f *feed) wait(ctx context.Context, to follower, changed <-chan struct{}) error {
+	for {
+		tick, stop := f.a.c.Clock.After(f.a.c.Limits.PingEvery)
+		select {
+		case <-changed:
+			stop()
+			return nil
+		case <-ctx.Done():
+			stop()
+			return ctx.Err()
+		case <-f.a.closed:
+			stop()
+			return errLeaving
+		case <-tick:
+			stop()
+			if _, err := f.a.c.Access.Authenticate(ctx, f.bearer); err != nil {
+				return err
+			}
+			if err := to.rest(ctx); err != nil {
+				return err
+			}
 		}
-		return out.Flush()
-	}
-	send := func(e flow.Event) error {
-		b, err := json.Marshal(e)
-		if err != nil {
-			return err
-		}
-		return line("id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Type, b)
-	}
-	if err := line(": run %s\n\n", run); err != nil {
-		return
-	}
-	if err := f.follow(r.Context(), by, run, after, send, func() error { return line(": still here\n\n") }); err == nil {
-		_ = line("event: end\ndata: {}\n\n")
 	}
 }

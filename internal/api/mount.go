@@ -3,105 +3,134 @@ package api
 import (
 	"context"
 	"net/http"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
-	"github.com/longstop-dev/longstop/internal/access"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
-// body is a response as huma wants it.
-type body[T any] struct {
+// route is what an operation has of its own beside its Op.
+type route struct {
+	method string
+	path   string
+	status int                  // of success; 200 if 0, and 204 where there is nothing to say
+	at     func(out any) string // the Location of what was made
+	text   bool                 // the body is a definition: YAML or JSON text
+
+	// instead may answer the request itself, after the guard; it reports
+	// whether it has.
+	instead func(http.ResponseWriter, *http.Request, *call) bool
+}
+
+// call is what is known of a request on its way through.
+type call struct {
+	by     flow.Caller
+	bearer string
+}
+
+type callKey struct{}
+
+// callOf gives the call that observe has put into the request's context.
+func callOf(ctx context.Context) *call {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c
+	}
+	return &call{}
+}
+
+// reply is an answer as huma encodes it.
+type reply[O any] struct {
 	Location string `header:"Location"`
-	Body     T
+	Body     *O
 }
 
-// callerKey marks the caller in a request's context between the guard and the
-// handler of one call.
-type callerKey struct{}
-
-// place is where an operation is mounted.
-type place struct {
-	method, path string
-	status       int              // of success; 200 if 0
-	max          int64            // of the request's body
-	location     func(any) string // the path of what was made, for a 201
-}
-
-// mount puts an operation of a service behind a path: the caller is
-// authenticated and its role checked before anything is decoded, the service
-// is called, and its answer or error is encoded.
-func mount[I, O any](f *face, op flow.Op, at place, call func(context.Context, flow.Caller, *I) (*O, error)) {
-	f.ops = append(f.ops, op)
-	if at.max == 0 {
-		at.max = maxBody
-	}
-	operation := huma.Operation{
-		OperationID: op.Name, Method: at.method, Path: at.path, Summary: op.Summary, DefaultStatus: at.status, MaxBodyBytes: at.max,
-		Tags: []string{tag(op.Name)}, Security: []map[string][]string{{"key": {}}},
-		Middlewares: huma.Middlewares{f.guard(op)},
-		Errors:      []int{400, 401, 403, 404, 409, 413, 422, 429, 500, 503},
-	}
-	huma.Register(f.huma, operation, func(ctx context.Context, in *I) (*body[*O], error) {
-		by, _ := ctx.Value(callerKey{}).(flow.Caller)
-		out, err := call(ctx, by, in)
+// serve mounts one operation of a service. Who calls, may they, decode, call,
+// encode: all is done here, and nowhere else.
+func serve[S, I, O any](a *API, service S, op flow.Op, at route, fn func(S, context.Context, flow.Caller, *I) (*O, error)) {
+	a.mounted = append(a.mounted, Operation{Op: op, Method: at.method, Path: at.path})
+	run := func(ctx context.Context, in *I) (*O, error) {
+		if any(service) == nil {
+			return nil, refuse(http.StatusServiceUnavailable, op.Name+" is not offered by this server", "", "")
+		}
+		out, err := fn(service, ctx, callOf(ctx).by, in)
 		if err != nil {
-			return nil, f.problem(op, err)
+			p := problemOf(err)
+			a.explain(ctx, op.Name, err, p)
+			return nil, p
 		}
-		b := &body[*O]{Body: out}
-		if at.location != nil {
-			b.Location = at.location(out)
-		}
-		return b, nil
-	})
-}
-
-func tag(name string) string {
-	for i := range name {
-		if name[i] == '.' {
-			return name[:i]
-		}
+		return out, nil
 	}
-	return name
-}
-
-// guard lets only those through who may call the operation.
-func (f *face) guard(op flow.Op) func(huma.Context, func(huma.Context)) {
-	return func(ctx huma.Context, next func(huma.Context)) {
-		by, err := f.caller(ctx.Context(), ctx.Header("Authorization"), ctx.RemoteAddr())
-		if err == nil {
-			err = access.Guard{}.Check(by, op)
-		}
-		if err != nil {
-			p := f.problem(op, err)
-			for name, v := range p.header() {
-				ctx.SetHeader(name, v)
+	h := a.operation(op, at, hasBody(reflect.TypeFor[I]()))
+	if t := reflect.TypeFor[O](); t.Kind() == reflect.Struct && t.NumField() == 0 {
+		h.DefaultStatus = http.StatusNoContent
+		huma.Register(a.huma, h, func(ctx context.Context, in *I) (*struct{}, error) {
+			_, err := run(ctx, in)
+			return nil, err
+		})
+	} else {
+		huma.Register(a.huma, h, func(ctx context.Context, in *I) (*reply[O], error) {
+			out, err := run(ctx, in)
+			if err != nil {
+				return nil, err
 			}
-			ctx.SetStatus(p.Status)
-			_, _ = ctx.BodyWriter().Write(p.json())
-			return
-		}
-		next(huma.WithValue(ctx, callerKey{}, by))
+			r := &reply[O]{Body: out}
+			if at.at != nil {
+				r.Location = at.at(out)
+			}
+			return r, nil
+		})
+	}
+	a.describe(at)
+}
+
+func hasBody(in reflect.Type) bool {
+	_, body := in.FieldByName("Body")
+	_, raw := in.FieldByName("RawBody")
+	return body || raw
+}
+
+// operation is what huma is told of an operation.
+func (a *API) operation(op flow.Op, at route, body bool) huma.Operation {
+	limit := a.c.Limits.BodyBytes
+	if at.text {
+		limit = a.c.Limits.DefinitionBytes
+	}
+	return huma.Operation{
+		OperationID: op.Name, Summary: op.Summary, Method: at.method, Path: at.path, DefaultStatus: at.status,
+		Tags:       []string{tagOf(op.Name)},
+		Security:   []map[string][]string{{securityScheme: {}}},
+		Errors:     possible(op, at, body),
+		Extensions: map[string]any{"x-longstop-role": roleText(op), "x-longstop-changes": op.Changes},
+		// The body has been read and bounded before huma sees it.
+		MaxBodyBytes: limit + 1, BodyReadTimeout: -1,
+		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+			r, w := humachi.Unwrap(ctx)
+			c := callOf(r.Context())
+			if err := a.admit(r, c, op); err != nil {
+				problemOf(err).write(w)
+				return
+			}
+			if at.instead != nil && at.instead(w, r, c) {
+				return
+			}
+			if body {
+				if p := readBody(w, r, limit, a.c.Limits.BodyTime, at.text); p != nil {
+					p.write(w)
+					return
+				}
+			}
+			r.Header.Del("Accept") // JSON is what there is
+			next(ctx)
+		}},
 	}
 }
 
-// problem is an error as it is sent. What is ours or the database's is logged
-// with its cause, which is never sent.
-func (f *face) problem(op flow.Op, err error) *problem {
-	p := problemOf(err)
-	if p.Status >= 500 {
-		f.Log.Error("operation failed", "operation", op.Name, "error", err, "cause", cause(err))
+// admit says who calls and whether they may.
+func (a *API) admit(r *http.Request, c *call, op flow.Op) error {
+	if err := a.authenticate(r, c); err != nil {
+		return err
 	}
-	return p
+	return a.c.Guard.Check(c.by, op)
 }
-
-// op describes an operation that the CLI offers too.
-func op(name, summary string, min flow.Role, changes bool) flow.Op {
-	return flow.Op{Name: name, Summary: summary, Min: min, Changes: changes, Faces: []string{"rest", "cli"}}
-}
-
-// get and the others are the usual places.
-func get(path string) place  { return place{method: http.MethodGet, path: path} }
-func post(path string) place { return place{method: http.MethodPost, path: path} }
-func put(path string) place  { return place{method: http.MethodPut, path: path} }
-func del(path string) place  { return place{method: http.MethodDelete, path: path} }

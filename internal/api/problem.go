@@ -4,31 +4,43 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
-// problem is an error on the wire: RFC 9457 with our code, the place that is
-// wrong and what would be right.
-type problem struct {
-	Type   string         `json:"type"`
-	Title  string         `json:"title"`
+// Problem is how every error is answered: application/problem+json of RFC
+// 9457, with what would be right. It never repeats what was sent.
+type Problem struct {
+	Type   string         `json:"type" doc:"urn:longstop:error: and the code."`
+	Title  string         `json:"title" doc:"The status in words."`
 	Status int            `json:"status"`
-	Detail string         `json:"detail"`
-	Code   flow.Code      `json:"code"`
-	Field  string         `json:"field,omitempty"`
-	Fix    string         `json:"fix,omitempty"`
-	Errors []flow.Problem `json:"errors,omitempty"`
-	after  string         // Retry-After
+	Detail string         `json:"detail" doc:"What is wrong."`
+	Code   flow.Code      `json:"code" enum:"invalid,unauthenticated,forbidden,not_found,conflict,stale,too_large,rate_limited,unavailable,internal"`
+	Field  string         `json:"field,omitempty" doc:"Where."`
+	Fix    string         `json:"fix,omitempty" doc:"What would be right."`
+	Errors []flow.Problem `json:"errors,omitempty" doc:"Each thing that is wrong."`
+
+	header http.Header
 }
 
-// statusOf is the one table of codes of this face.
-func statusOf(c flow.Code) int {
-	switch c {
+// Error is what is wrong.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus is the HTTP status.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders are the headers that go with the answer.
+func (p *Problem) GetHeaders() http.Header { return p.header }
+
+// ContentType is that of problems, whatever was asked for.
+func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+// statusOf is the one table of codes.
+func statusOf(code flow.Code) int {
+	switch code {
 	case flow.CodeInvalid:
 		return http.StatusUnprocessableEntity
 	case flow.CodeUnauthenticated:
@@ -49,119 +61,125 @@ func statusOf(c flow.Code) int {
 	return http.StatusInternalServerError
 }
 
-func problemOf(err error) *problem {
-	var e *flow.Error
-	switch {
-	case errors.As(err, &e):
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		e = flow.Errorf(flow.CodeUnavailable, "the request ended before its answer was ready")
-	default:
-		e = flow.Errorf(flow.CodeInternal, "something went wrong here").Right("the server's log says what")
+// codeOf is the table read the other way, for what the router or the decoder
+// refuses with a status of its own.
+func codeOf(status int) flow.Code {
+	switch status {
+	case http.StatusUnauthorized:
+		return flow.CodeUnauthenticated
+	case http.StatusForbidden:
+		return flow.CodeForbidden
+	case http.StatusNotFound:
+		return flow.CodeNotFound
+	case http.StatusConflict:
+		return flow.CodeConflict
+	case http.StatusRequestEntityTooLarge:
+		return flow.CodeTooLarge
+	case http.StatusTooManyRequests:
+		return flow.CodeRateLimited
+	case http.StatusServiceUnavailable:
+		return flow.CodeUnavailable
 	}
-	p := &problem{Type: "about:blank", Status: statusOf(e.Code), Detail: e.Message, Code: e.Code, Field: e.Field, Fix: e.Fix, Errors: e.Problems}
-	p.Title = http.StatusText(p.Status)
-	if e.Code == flow.CodeRateLimited || e.Code == flow.CodeUnavailable {
-		p.after = "1"
+	if status >= 500 {
+		return flow.CodeInternal
+	}
+	return flow.CodeInvalid
+}
+
+// refuse makes a Problem with a status of its own.
+func refuse(status int, detail, field, fix string) *Problem {
+	code := codeOf(status)
+	return &Problem{Type: "urn:longstop:error:" + string(code), Title: http.StatusText(status), Status: status,
+		Detail: detail, Code: code, Field: field, Fix: fix}
+}
+
+// problemOf turns any error into what is sent for it. What is not ours to
+// tell stays out of it.
+func problemOf(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var e *flow.Error
+	if !errors.As(err, &e) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return refuse(http.StatusServiceUnavailable, "the request was given up before it was answered", "", "send it again")
+		}
+		return internal()
+	}
+	if e.Code == flow.CodeInternal {
+		return internal()
+	}
+	p = refuse(statusOf(e.Code), e.Message, e.Field, e.Fix)
+	p.Code, p.Type, p.Errors = e.Code, "urn:longstop:error:"+string(e.Code), e.Problems
+	if e.Code == flow.CodeUnauthenticated {
+		p.header = http.Header{"Www-Authenticate": {"Bearer"}}
 	}
 	return p
 }
 
-// cause is what an error hides from whoever is told of it.
-func cause(err error) error {
+func internal() *Problem {
+	return refuse(http.StatusInternalServerError, "something went wrong on our side", "", "the server's log says more; tell its operator when it was")
+}
+
+// explain logs what an error's answer leaves out.
+func (a *API) explain(ctx context.Context, op string, err error, p *Problem) {
+	level := slog.LevelDebug
+	if p.Status >= 500 && ctx.Err() == nil {
+		level = slog.LevelError
+	}
+	attrs := []slog.Attr{slog.String("op", op), slog.Int("status", p.Status), slog.String("error", err.Error())}
 	var e *flow.Error
 	if errors.As(err, &e) && e.Err != nil {
-		return e.Err
+		attrs = append(attrs, slog.String("cause", e.Err.Error()))
 	}
-	return nil
+	a.log.LogAttrs(ctx, level, "request refused", attrs...)
 }
 
-// Error is the detail; huma asks for it.
-func (p *problem) Error() string { return p.Detail }
-
-// GetStatus is the HTTP status; huma asks for it.
-func (p *problem) GetStatus() int { return p.Status }
-
-// GetHeaders are the headers that go along; huma asks for them.
-func (p *problem) GetHeaders() http.Header {
-	h := http.Header{}
-	for name, v := range p.header() {
-		if name != "Content-Type" {
-			h.Set(name, v)
-		}
+// write sends the problem.
+func (p *Problem) write(w http.ResponseWriter) {
+	for name, values := range p.header {
+		w.Header()[name] = values
 	}
-	return h
-}
-
-// ContentType is problem+json; huma asks for it.
-func (p *problem) ContentType(string) string { return "application/problem+json" }
-
-func (p *problem) header() map[string]string {
-	h := map[string]string{"Content-Type": "application/problem+json"}
-	if p.Status == http.StatusUnauthorized {
-		h["WWW-Authenticate"] = `Bearer realm="longstop"`
-	}
-	if p.after != "" {
-		h["Retry-After"] = p.after
-	}
-	return h
-}
-
-func (p *problem) json() []byte {
-	b, err := json.Marshal(p)
-	if err != nil { // a struct of texts and numbers marshals
-		return []byte(`{"title":"Internal Server Error","status":500}`)
-	}
-	return b
-}
-
-func (p *problem) write(w http.ResponseWriter) {
-	for name, v := range p.header() {
-		w.Header().Set(name, v)
-	}
+	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(p.json())
+	_ = writeJSON(w, p)
 }
 
-// write sends an error outside of huma.
-func write(w http.ResponseWriter, _ *http.Request, err error) { problemOf(err).write(w) }
+func writeJSON(w http.ResponseWriter, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
 
-// plainProblem turns huma's own errors into ours. Huma's hold the value that
-// was sent, which may be a secret: it is left out.
-func plainProblem(_ huma.Context, _ string, v any) (any, error) {
-	m, ok := v.(*huma.ErrorModel)
-	if !ok {
-		return v, nil
+// notFound answers a path that nothing is mounted at.
+func (a *API) notFound(w http.ResponseWriter, _ *http.Request) {
+	refuse(http.StatusNotFound, "nothing is served at this path", "", "GET /openapi.json lists what is").write(w)
+}
+
+// notAllowed answers a method that the path does not have.
+func (a *API) notAllowed(w http.ResponseWriter, r *http.Request) {
+	allowed := a.methods(r)
+	p := refuse(http.StatusMethodNotAllowed, "this path does not take this method", "", "it takes "+allowed)
+	if allowed != "" {
+		p.header = http.Header{"Allow": {allowed}}
+	} else {
+		p.Fix = "GET /openapi.json lists what is served"
 	}
-	p := &problem{Type: "about:blank", Title: http.StatusText(m.Status), Status: m.Status, Detail: m.Detail, Code: codeOf(m.Status)}
-	if m.Status >= 500 {
-		p.Detail = "something went wrong here"
+	p.write(w)
+}
+
+// methods lists the methods that the path of r takes.
+func (a *API) methods(r *http.Request) string {
+	path := r.URL.RawPath
+	if path == "" {
+		path = r.URL.Path
 	}
-	for _, d := range m.Errors {
-		if d == nil {
-			continue
+	var out []string
+	for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		if a.router.Match(newRouteContext(), m, path) {
+			out = append(out, m)
 		}
-		p.Errors = append(p.Errors, flow.Problem{Field: strings.TrimPrefix(d.Location, "body."), Message: withoutValues(d.Message)})
 	}
-	if len(p.Errors) == 1 {
-		p.Field, p.Detail = p.Errors[0].Field, p.Errors[0].Message
-	}
-	return p, nil
-}
-
-// withoutValues cuts off what a decoder quotes of the body.
-func withoutValues(message string) string {
-	if i := strings.Index(message, "invalid character"); i >= 0 {
-		return "the body is not JSON"
-	}
-	return message
-}
-
-func codeOf(status int) flow.Code {
-	switch {
-	case status == http.StatusRequestEntityTooLarge:
-		return flow.CodeTooLarge
-	case status >= 500:
-		return flow.CodeInternal
-	}
-	return flow.CodeInvalid
+	return strings.Join(out, ", ")
 }

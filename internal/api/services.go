@@ -1,0 +1,97 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/longstop-dev/longstop/internal/access"
+	"github.com/longstop-dev/longstop/internal/engine"
+	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/recovery"
+)
+
+// Engine is what this face needs of the engine.
+type Engine interface {
+	Workflows
+	Runs
+	Answers
+}
+
+// Workflows stores and checks definitions.
+type Workflows interface {
+	CreateWorkflow(context.Context, flow.Caller, *engine.CreateWorkflowIn) (*engine.WorkflowView, error)
+	ValidateWorkflow(context.Context, flow.Caller, *engine.CreateWorkflowIn) (*engine.ValidateOut, error)
+	ListWorkflows(context.Context, flow.Caller, *engine.Page) (*engine.List[engine.WorkflowView], error)
+	GetWorkflow(context.Context, flow.Caller, *engine.WorkflowIn) (*engine.WorkflowView, error)
+	StepTypes(context.Context, flow.Caller, *struct{}) (*engine.List[flow.StepType], error)
+	DefinitionSchema(context.Context, flow.Caller, *struct{}) (*json.RawMessage, error)
+}
+
+// Runs starts, shows and stops runs. Watch signals on changed after each
+// commit of a run; the watcher calls stop.
+type Runs interface {
+	StartRun(context.Context, flow.Caller, *engine.StartRunIn) (*engine.RunView, error)
+	ListRuns(context.Context, flow.Caller, *engine.ListRunsIn) (*engine.List[engine.RunView], error)
+	GetRun(context.Context, flow.Caller, *engine.RunIn) (*engine.RunView, error)
+	CancelRun(context.Context, flow.Caller, *engine.CancelIn) (*engine.RunView, error)
+	ListEvents(context.Context, flow.Caller, *engine.RecordsIn) (*engine.List[flow.Event], error)
+	ListLogs(context.Context, flow.Caller, *engine.RecordsIn) (*engine.List[flow.Log], error)
+	Watch(runID string) (changed <-chan struct{}, stop func())
+}
+
+// Answers takes answers to gates.
+type Answers interface {
+	AnswerGate(context.Context, flow.Caller, *engine.AnswerGateIn) (*flow.Gate, error)
+}
+
+// Recovery shows cases and gates and tries agents.
+type Recovery interface {
+	CasesList(context.Context, flow.Caller, *recovery.CasesListIn) (*recovery.List[flow.Case], error)
+	CasesGet(context.Context, flow.Caller, *recovery.CaseIn) (*flow.Case, error)
+	CasesReplay(context.Context, flow.Caller, *recovery.ReplayIn) (*recovery.ReplayView, error)
+	AgentsTest(context.Context, flow.Caller, *recovery.AgentsTestIn) (*recovery.TrialResult, error)
+	GatesList(context.Context, flow.Caller, *recovery.GatesListIn) (*recovery.List[flow.Gate], error)
+	GatesGet(context.Context, flow.Caller, *recovery.GateIn) (*flow.Gate, error)
+	RecoverySchema(context.Context, flow.Caller, *recovery.None) (*recovery.Contract, error)
+}
+
+// Access is what this face needs of keys, settings, secrets and servers.
+type Access interface {
+	Keys
+	Settings
+	Servers
+	Secrets
+}
+
+// Keys says who calls, and keeps the API keys.
+type Keys interface {
+	Authenticate(ctx context.Context, bearer string) (flow.Caller, error)
+	Me(context.Context, flow.Caller, *access.None) (*access.MeView, error)
+	KeysList(context.Context, flow.Caller, *access.None) (*access.List[access.KeyView], error)
+	KeysCreate(context.Context, flow.Caller, *access.CreateKeyIn) (*access.KeyView, error)
+	KeysRevoke(context.Context, flow.Caller, *access.KeyIn) (*access.None, error)
+}
+
+// Settings keeps the settings of a workspace.
+type Settings interface {
+	SettingsList(context.Context, flow.Caller, *access.None) (*access.List[access.SettingView], error)
+	SettingsGet(context.Context, flow.Caller, *access.SettingIn) (*access.SettingView, error)
+	SettingsPut(context.Context, flow.Caller, *access.PutSettingIn) (*access.SettingView, error)
+	SettingsDelete(context.Context, flow.Caller, *access.SettingIn) (*access.SettingView, error)
+}
+
+// Servers keeps the MCP servers of a workspace.
+type Servers interface {
+	ServersList(context.Context, flow.Caller, *access.None) (*access.List[access.ServerView], error)
+	ServersGet(context.Context, flow.Caller, *access.ServerIn) (*access.ServerView, error)
+	ServersCreate(context.Context, flow.Caller, *access.CreateServerIn) (*access.ServerView, error)
+	ServersPut(context.Context, flow.Caller, *access.PutServerIn) (*access.ServerView, error)
+	ServersDelete(context.Context, flow.Caller, *access.ServerIn) (*access.None, error)
+}
+
+// Secrets keeps the secrets of a workspace.
+type Secrets interface {
+	SecretsList(context.Context, flow.Caller, *access.None) (*access.List[access.SecretView], error)
+	SecretsPut(context.Context, flow.Caller, *access.PutSecretIn) (*access.SecretView, error)
+	SecretsDelete(context.Context, flow.Caller, *access.SecretIn) (*access.None, error)
+}

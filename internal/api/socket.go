@@ -1,0 +1,80 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// eventProtocol is the WebSocket subprotocol that is chosen if it is offered:
+// one event a text message.
+const eventProtocol = "longstop.v1"
+
+// socket follows a run over a WebSocket. It closes with 1000 after the run's
+// last event, 1001 when the process ends, 1008 when the key holds no longer
+// and 1011 when reading fails; a follower resumes with ?after=.
+func (f *feed) socket(w http.ResponseWriter, r *http.Request) {
+	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{eventProtocol}, OriginPatterns: f.a.origins()})
+	if err != nil {
+		f.a.log.LogAttrs(r.Context(), slog.LevelDebug, "no websocket", slog.String("error", err.Error()))
+		return // it has answered
+	}
+	defer c.CloseNow()
+	// A follower sends nothing: reading only notices that it leaves.
+	ctx := c.CloseRead(context.WithoutCancel(r.Context()))
+	s := &socket{c: c, within: f.a.c.Limits.WriteTime}
+	switch err := f.follow(ctx, s); {
+	case err == nil:
+		c.Close(websocket.StatusNormalClosure, "the run has ended")
+	case errors.Is(err, errLeaving):
+		c.Close(websocket.StatusGoingAway, "come back with ?after=")
+	case flow.CodeOf(err) == flow.CodeUnauthenticated:
+		c.Close(websocket.StatusPolicyViolation, "the key holds no longer")
+	case ctx.Err() != nil || s.failed:
+		// It has gone, or takes nothing: CloseNow.
+	default:
+		f.a.explain(ctx, "runs.events", err, problemOf(err))
+		c.Close(websocket.StatusInternalError, "come back with ?after=")
+	}
+}
+
+// origins are the hosts whose pages may open a socket, beside the one that is
+// asked.
+func (a *API) origins() []string {
+	if u, err := url.Parse(a.c.PublicURL); err == nil && u.Host != "" {
+		return []string{u.Host}
+	}
+	return nil
+}
+
+type socket struct {
+	c      *websocket.Conn
+	within time.Duration
+	failed bool
+}
+
+func (s *socket) send(ctx context.Context, e flow.Event) error {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return s.timed(ctx, func(ctx context.Context) error { return s.c.Write(ctx, websocket.MessageText, b) })
+}
+
+func (s *socket) rest(ctx context.Context) error { return s.timed(ctx, s.c.Ping) }
+
+func (s *socket) timed(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.within)
+	defer cancel()
+	err := do(ctx)
+	s.failed = err != nil
+	return err
+}

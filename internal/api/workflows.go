@@ -1,0 +1,44 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/longstop-dev/longstop/internal/engine"
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// offered describes an operation that people reach over REST and the command
+// line.
+func offered(name, summary string, least flow.Role) flow.Op {
+	return flow.Op{Name: name, Summary: summary, Min: least, Faces: []string{"rest", "cli"}}
+}
+
+// changing is op, which changes something.
+func changing(op flow.Op) flow.Op {
+	op.Changes = true
+	return op
+}
+
+// agents is op, open to a key of the role agent too.
+func agents(op flow.Op) flow.Op {
+	op.Agents = true
+	return op
+}
+
+func mountWorkflows(a *API, s Workflows) {
+	serve(a, s, changing(offered("workflows.create", "Publish a definition as the workflow's next version", flow.RoleEditor)),
+		route{method: http.MethodPost, path: "/v1/workflows", status: http.StatusCreated, text: true, at: func(out any) string {
+			return "/v1/workflows/" + url.PathEscape(out.(*engine.WorkflowView).Name)
+		}}, Workflows.CreateWorkflow)
+	serve(a, s, offered("workflows.validate", "Check a definition and store nothing", flow.RoleViewer),
+		route{method: http.MethodPost, path: "/v1/workflows/validate", text: true}, Workflows.ValidateWorkflow)
+	serve(a, s, offered("workflows.list", "The published workflows", flow.RoleViewer),
+		route{method: http.MethodGet, path: "/v1/workflows"}, Workflows.ListWorkflows)
+	serve(a, s, offered("workflows.get", "A workflow's published version", flow.RoleViewer),
+		route{method: http.MethodGet, path: "/v1/workflows/{name}"}, Workflows.GetWorkflow)
+	serve(a, s, offered("workflows.schema", "The JSON Schema of definitions", flow.RoleViewer),
+		route{method: http.MethodGet, path: "/v1/workflows/schema"}, Workflows.DefinitionSchema)
+	serve(a, s, offered("step-types.list", "The step types that definitions may use", flow.RoleViewer),
+		route{method: http.MethodGet, path: "/v1/step-types"}, Workflows.StepTypes)
+}
