@@ -70,17 +70,7 @@ func (e *Engine) settle(ctx context.Context, by flow.Caller, d *driver, inst flo
 		d.cancel()
 		return g, nil
 	}
-	// A person has waited for this: it does not queue behind other runs.
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.draining { // the next start takes it up
-		d.cancel()
-		return g, nil
-	}
-	e.busy++
-	e.wg.Add(1)
-	e.active[d.run.ID] = d
-	go func() { defer e.leave(); defer e.unregister(d); d.loop() }()
+	e.goOn(d)
 	return g, nil
 }
 
