@@ -13,6 +13,8 @@ func mountHealth(a *API, ready func(context.Context) error) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = writeJSON(w, map[string]string{"status": "ok"})
 	}
+	a.describeOpen("/healthz", "server.health", "Whether the process is alive")
+	a.describeOpen("/readyz", "server.ready", "Whether the database answers", http.StatusServiceUnavailable)
 	a.router.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { okay(w) })
 	a.router.Get("/readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)

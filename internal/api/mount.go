@@ -19,6 +19,8 @@ type route struct {
 	at     func(out any) string // the Location of what was made
 	text   bool                 // the body is a definition: YAML or JSON text
 
+	live bool // it is offered live too, by instead
+
 	// instead may answer the request itself, after the guard; it reports
 	// whether it has.
 	instead func(http.ResponseWriter, *http.Request, *call) bool

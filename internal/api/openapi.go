@@ -26,6 +26,10 @@ func newHuma(router chi.Router, c Config) huma.API {
 	schemas.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[Problem]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[flow.Source](), reflect.TypeFor[source]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[anyJSON]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[flow.RunStatus](), reflect.TypeFor[runStatus]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[flow.StepStatus](), reflect.TypeFor[stepStatus]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[flow.GateStatus](), reflect.TypeFor[gateStatus]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[flow.GateKind](), reflect.TypeFor[gateKind]())
 	doc := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{Title: "Longstop", Version: version,
@@ -60,21 +64,6 @@ func schemaName(t reflect.Type, hint string) string {
 	return huma.DefaultSchemaNamer(t, hint)
 }
 
-// source is the schema of flow.Source, which is null where nobody mended.
-type source struct{}
-
-// Schema is a nullable enumeration.
-func (source) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Nullable: true, Enum: []any{"byoa", "builtin", "human", nil},
-		Description: "Who mended it; null if nobody did."}
-}
-
-// anyJSON is the schema of any JSON value.
-type anyJSON struct{}
-
-// Schema is the one that everything satisfies.
-func (anyJSON) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Description: "Any JSON."} }
-
 // describe corrects what huma has written down about an operation.
 func (a *API) describe(at route) {
 	item := a.huma.OpenAPI().Paths[at.path]
@@ -88,6 +77,17 @@ func (a *API) describe(at route) {
 		op = item.Put
 	case http.MethodDelete:
 		op = item.Delete
+	}
+	if at.at == nil {
+		for _, answer := range op.Responses {
+			delete(answer.Headers, "Location")
+		}
+	}
+	if at.live {
+		stream := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Description: "One message an event; the last has the type end."}}
+		op.Responses["200"].Content["text/event-stream"] = stream
+		op.Responses["101"] = &huma.Response{Description: "A WebSocket: one event a text message, closed with 1000 after the run's last event. " +
+			"A browser sends its key as the subprotocol " + keyProtocol + "<key> beside " + eventProtocol + "."}
 	}
 	body := op.RequestBody
 	if body == nil {
@@ -146,6 +146,7 @@ func roleText(op flow.Op) string {
 
 // serveOpenAPI serves the description of everything that is mounted.
 func (a *API) serveOpenAPI() {
+	a.loosen()
 	text, err := json.Marshal(a.huma.OpenAPI())
 	a.router.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		if err != nil {
