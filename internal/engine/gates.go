@@ -70,7 +70,7 @@ func (e *Engine) settle(ctx context.Context, by flow.Caller, d *driver, inst flo
 		d.cancel()
 		return g, nil
 	}
-	e.goOn(d)
+	e.carryOn(d)
 	return g, nil
 }
 

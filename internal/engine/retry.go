@@ -39,7 +39,7 @@ func (e *Engine) RetryRun(ctx context.Context, by flow.Caller, in *RunIn) (*RunV
 		return nil, err
 	}
 	view := e.view(d.run)
-	e.goOn(d)
+	e.carryOn(d)
 	return view, nil
 }
 
@@ -57,9 +57,9 @@ func (c *change) retry(n *node, inst flow.StepInstance) {
 	c.event(flow.EventStepStarted, &inst.StepKey, stepData{ID: n.ID, Type: n.Type, Title: n.Title})
 }
 
-// goOn drives a run whose claim is committed, ahead of those that queue: a
+// carryOn drives a run whose claim is committed, ahead of those that queue: a
 // person has waited for it.
-func (e *Engine) goOn(d *driver) {
+func (e *Engine) carryOn(d *driver) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.draining { // the next start takes it up
