@@ -145,6 +145,7 @@ func (s *sitting) examine(ctx context.Context, answer flow.Answer, part *flow.As
 		return nil, s.mask(r.Error())
 	}
 	part.Notes = append(part.Notes, p.notes...)
+	p.notes = append(notes, p.notes...) // what was ignored is logged too
 	return p, ""
 }
 

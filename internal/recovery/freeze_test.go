@@ -113,3 +113,13 @@ func TestResponseIsBounded(t *testing.T) {
 		t.Errorf("header = %q, want it masked", k.Response.Header["X"])
 	}
 }
+
+func TestResolvedRequestIsMasked(t *testing.T) {
+	t.Parallel()
+	f := httpFailure()
+	f.Config = json.RawMessage(`{"url":"https://a.example/sk-live-0123456789","query":{"k":"sk-live-0123456789"},"body":"x sk-live-0123456789"}`)
+	raw, _ := json.Marshal(newBed(t).freeze(f).Input)
+	if strings.Contains(string(raw), "sk-live") || strings.Count(string(raw), "[secret:api]") != 8 {
+		t.Errorf("input = %s, want every secret masked", raw)
+	}
+}

@@ -173,6 +173,29 @@ func TestGuardAccepts(t *testing.T) {
 	}
 }
 
+func TestMendNamesOnlySecretsOfItsStep(t *testing.T) {
+	t.Parallel()
+	for _, c := range []string{`{"headers":{"X":"[secret:other]"}}`, `{"body":{"a":["[secret:api] [secret:other]"]}}`, `{"httpRequest":{"query":{"[secret:other]":"1"}}}`} {
+		b := newBed(t)
+		b.secrets["other"] = "other-value-0123"
+		v := b.retried(c)
+		if v.Kind != flow.VerdictGate || !strings.Contains(v.Case.Asked[0].Rejection, `names the secret "other", which this step does not use`) {
+			t.Errorf("%s: %s, %q, want it refused", c, v.Kind, v.Case.Asked[0].Rejection)
+		}
+	}
+}
+
+func TestIgnoredMembersAreLogged(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.settings.A2AAgentURL = "https://agent.example.com"
+	b.own.answer = `{"type":"fixed_output","diagnosis":"d","output":1,"confidence":0.9}`
+	v := b.decide(httpFailure())
+	if want := "your agent (a2a) answered fixed_output: d [ignored: confidence]"; v.Message != want || len(v.Case.Asked[0].Notes) != 1 {
+		t.Errorf("message = %q, notes %q, want %q", v.Message, v.Case.Asked[0].Notes, want)
+	}
+}
+
 func TestNewOriginLosesWhatTemplatesFilledIn(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -62,10 +63,14 @@ type trier struct {
 	err    error
 	asked  flow.AgentRef
 	q      flow.Question
+	hang   bool
 }
 
-func (f *trier) Try(_ context.Context, agent flow.AgentRef, q flow.Question) (flow.Sighting, flow.Answer, error) {
+func (f *trier) Try(ctx context.Context, agent flow.AgentRef, q flow.Question) (flow.Sighting, flow.Answer, error) {
 	f.asked, f.q = agent, q
+	if f.hang {
+		<-ctx.Done()
+	}
 	return f.sight, flow.Answer{Action: json.RawMessage(f.answer), Target: "https://agent.example.com"}, f.err
 }
 
@@ -100,6 +105,19 @@ func TestAgentsTest(t *testing.T) {
 				t.Errorf("asked %+v with %+v", c.trier.asked, c.trier.q)
 			}
 		})
+	}
+}
+
+func TestTrialOfASlowAgent(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.settings.Timeout = 20 * time.Millisecond
+	b.trier = &trier{sight: flow.Sighting{Found: true, Kind: "a2a", Name: "Slow"}, err: context.DeadlineExceeded, hang: true}
+	in := &AgentsTestIn{}
+	in.Body.Agent = "https://agent.example.com"
+	got, err := b.desk().AgentsTest(t.Context(), caller(), in)
+	if err != nil || !got.Found.Found || !got.Sent || got.Valid || got.Rejection != "no answer within 20ms" {
+		t.Errorf("got %+v, %v, want it found, asked and too slow", got, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package recovery
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -88,12 +89,13 @@ func (t *tried) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
 	return answer, err
 }
 
-// sighting is what the trier has seen, if it came back in time.
+// sighting is what the trier has seen. One whose time is over comes back at
+// once; one that does not come back even so has seen nothing.
 func (t *tried) sighting() flow.Sighting {
 	select {
 	case seen := <-t.seen:
 		return seen
-	default:
+	case <-time.After(time.Second):
 		return flow.Sighting{Kind: t.Name(), Problem: "it did not answer in time"}
 	}
 }
