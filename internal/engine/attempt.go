@@ -45,6 +45,8 @@ func (d *driver) attempt(n *node, inst flow.StepInstance) (bool, error) {
 		return false, d.suspend(n, inst, out)
 	case out.Branch != "":
 		return d.nest(n, inst, out.Branch)
+	case out.Approval != nil:
+		return false, d.askApproval(n, inst, *out.Approval)
 	}
 	return d.complete(d.begin(), n, inst, out.Value)
 }

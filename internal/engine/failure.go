@@ -167,16 +167,20 @@ func (d *driver) expire(n *node, inst flow.StepInstance) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	f, k, err := d.again(n, inst)
-	if err != nil {
-		return false, err
+	act := d.unanswered(n, inst, g)
+	if g.CaseID != "" {
+		f, k, err := d.again(n, inst)
+		if err != nil {
+			return false, err
+		}
+		v := d.e.Recovery.Expired(d.ctx, f, k, g)
+		act = func(c *change) (bool, error) { return d.apply(c, n, inst, v) }
 	}
-	v := d.e.Recovery.Expired(d.ctx, f, k, g)
 	c := d.begin()
 	g.Status = flow.GateExpired
 	c.gate(g)
 	c.event(flow.EventGateExpired, &inst.StepKey, gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID})
-	return d.apply(c, n, inst, v)
+	return act(c)
 }
 
 // giveUp fails the step and the run for good.

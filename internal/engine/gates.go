@@ -30,30 +30,38 @@ func (e *Engine) AnswerGate(ctx context.Context, by flow.Caller, in *AnswerGateI
 		d.cancel()
 		return nil, e.lost(ctx, by, in.ID)
 	}
-	v, err := d.consider(by, *inst, g, in.Body)
+	act, err := d.consider(by, *inst, g, in.Body)
 	if err != nil {
 		d.cancel()
 		return nil, err
 	}
-	g, err = e.settle(ctx, by, d, *inst, g, in.Body, v)
+	g, err = e.settle(ctx, by, d, *inst, g, in.Body, act)
 	if flow.CodeOf(err) == flow.CodeStale {
 		return nil, e.lost(ctx, by, in.ID)
 	}
 	return &g, err
 }
 
-// consider turns an answer into a verdict.
-func (d *driver) consider(by flow.Caller, inst flow.StepInstance, g flow.Gate, a flow.GateAnswer) (flow.Verdict, error) {
+// consider decides what an answer does: recovery decides about a case, and
+// the step itself about its approval.
+func (d *driver) consider(by flow.Caller, inst flow.StepInstance, g flow.Gate, a flow.GateAnswer) (act, error) {
 	n := d.def.steps[inst.Index]
+	if g.CaseID == "" {
+		return d.approval(by, n, inst, g, a)
+	}
 	f, k, err := d.again(n, inst)
 	if err != nil {
-		return flow.Verdict{}, err
+		return nil, err
 	}
-	return d.e.Recovery.Answered(d.ctx, by, f, k, g, a)
+	v, err := d.e.Recovery.Answered(d.ctx, by, f, k, g, a)
+	return func(c *change) (bool, error) { return d.apply(c, n, inst, v) }, err
 }
 
+// act carries a decision about a gate out within the change that closes it.
+type act func(*change) (again bool, err error)
+
 // settle commits an answer with what comes of it, and drives the run on.
-func (e *Engine) settle(ctx context.Context, by flow.Caller, d *driver, inst flow.StepInstance, g flow.Gate, a flow.GateAnswer, v flow.Verdict) (flow.Gate, error) {
+func (e *Engine) settle(ctx context.Context, by flow.Caller, d *driver, inst flow.StepInstance, g flow.Gate, a flow.GateAnswer, do act) (flow.Gate, error) {
 	c := d.begin()
 	c.claim()
 	g.Status, g.AnsweredAt, g.AnsweredBy = flow.GateAnswered, &c.now, by.Person
@@ -61,7 +69,7 @@ func (e *Engine) settle(ctx context.Context, by flow.Caller, d *driver, inst flo
 	c.gate(g)
 	c.event(flow.EventGateAnswered, &inst.StepKey, gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, Answer: a.Answer,
 		Reason: g.Answer.Reason, By: by.Person})
-	again, err := d.apply(c, d.def.steps[inst.Index], inst, v)
+	again, err := do(c)
 	if err != nil {
 		d.cancel()
 		return g, err

@@ -18,12 +18,21 @@ type Call struct {
 }
 
 // Outcome is how a step's attempt ends when it does not fail. Exactly one of
-// three: it is done with Value; it suspends itself until Until, and has Value
-// as its output then; or the nested list Branch runs next, whose last step's
-// output becomes the step's.
+// four: it is done with Value; it suspends itself until Until, and has Value
+// as its output then; the nested list Branch runs next, whose last step's
+// output becomes the step's; or a person has to approve.
 type Outcome struct {
-	Value  json.RawMessage
-	Until  time.Time
-	Branch string
-	Logs   []string // lines for the step log
+	Value    json.RawMessage
+	Until    time.Time
+	Branch   string
+	Approval *Approval
+	Logs     []string // lines for the step log
+}
+
+// Approval is what a person is asked before the run goes on.
+type Approval struct {
+	Message  string          `json:"message"`
+	Form     json.RawMessage `json:"form,omitempty"`    // JSON Schema of what the person fills in, or none
+	Deadline time.Duration   `json:"-"`                 // 0 for a week
+	Default  string          `json:"default,omitempty"` // approve or refuse, when nobody answers; "" fails the step
 }

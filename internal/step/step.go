@@ -48,6 +48,7 @@ func NewTable(d Deps) Table {
 		newHTTPRequest(d.HTTP),
 		newTransform(),
 		newConditional(),
+		humanApproval{},
 		wait{},
 		mcpCall{tools: d.Tools},
 	}}

@@ -63,6 +63,13 @@ func samples() []sample {
 			run: `{"if": "1 == 1"}`,
 		},
 		{
+			name:   "human_approval",
+			valid:  []string{`{"message": "Pay {{ input.amount }}?"}`, `{"message": "Pay?", "form": {"type": "object"}, "deadline": "2d", "default": "refuse"}`},
+			wrong:  []string{`{}`, `{"message": 1}`, `{"message": "x", "default": "maybe"}`, `{"message": "x", "deadline": "soon"}`, `{"message": "x", "who": "me"}`},
+			broken: []string{`{}`, `{"message": ""}`, `{"message": "x", "deadline": "31d"}`, `{"message": "x", "form": {"type": 7}}`},
+			run:    `{"message": "Pay?"}`,
+		},
+		{
 			name:   "wait",
 			valid:  []string{`{"for": "90s"}`, `{"for": "1d12h"}`, `{"for": "{{ input.pause }}"}`, `{"until": "2026-03-01T09:00:00Z"}`, `{"until": "{{ input.at }}"}`},
 			wrong:  []string{`{}`, `{"for": "90s", "until": "2026-03-01T09:00:00Z"}`, `{"for": 90}`, `{"for": "soon"}`, `{"seconds": 4}`},
@@ -254,11 +261,17 @@ func suiteRuns(t *testing.T, s sample) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Branch == "" && !json.Valid(out.Value) {
-		t.Fatalf("got %q, want JSON", out.Value)
+	ways := 0
+	for _, has := range []bool{out.Value != nil, out.Branch != "", out.Approval != nil} {
+		if has {
+			ways++
+		}
 	}
-	if out.Branch != "" && (out.Value != nil || !out.Until.IsZero()) {
+	if ways != 1 || (!out.Until.IsZero() && out.Value == nil) {
 		t.Fatalf("got %+v, want exactly one outcome", out)
+	}
+	if out.Value != nil && !json.Valid(out.Value) {
+		t.Fatalf("got %q, want JSON", out.Value)
 	}
 }
 

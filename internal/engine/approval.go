@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// approvalTime is how long an approval waits that sets no deadline.
+const approvalTime = 7 * 24 * time.Hour
+
+// askApproval parks a step at a person's gate.
+func (d *driver) askApproval(n *node, inst flow.StepInstance, a flow.Approval) error {
+	if a.Deadline <= 0 {
+		a.Deadline = approvalTime
+	}
+	a.Message = d.masker.Text(a.Message)
+	proposal, err := json.Marshal(a)
+	if err != nil {
+		return flow.Errorf(flow.CodeInternal, "an approval cannot be written as JSON").Because(err)
+	}
+	c := d.begin()
+	return d.openGate(c, n, inst, flow.Gate{ID: d.e.NewID("gate"), Workspace: d.run.Workspace, RunID: d.run.ID, Workflow: d.run.Workflow,
+		StepIndex: n.Index, Iteration: inst.Iteration, Title: n.Title, Kind: flow.GateApproval, Status: flow.GateOpen, Proposal: proposal,
+		OpenedAt: c.now, ExpiresAt: c.now.Add(a.Deadline)})
+}
+
+// approved is the output of an approved step.
+type approved struct {
+	Approved bool            `json:"approved"`
+	By       string          `json:"by,omitempty"`
+	Reason   string          `json:"reason,omitempty"`
+	Data     json.RawMessage `json:"data,omitempty"` // what the person filled in
+}
+
+// approval decides what a person's answer to a step's gate does.
+func (d *driver) approval(by flow.Caller, n *node, inst flow.StepInstance, g flow.Gate, a flow.GateAnswer) (act, error) {
+	switch a.Answer {
+	case "approve":
+		if err := d.checkForm(g, a.Output); err != nil {
+			return nil, err
+		}
+		return d.approve(n, inst, approved{Approved: true, By: by.Person, Reason: a.Reason, Data: a.Output}), nil
+	case "refuse":
+		return d.refuse(n, inst, "refused by "+by.Person+reason(a.Reason)), nil
+	}
+	return nil, flow.Errorf(flow.CodeInvalid, "%q is no answer to a gate of kind approval", a.Answer).At("answer").Right("approve or refuse")
+}
+
+func reason(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// checkForm holds what a person filled in against the gate's form.
+func (d *driver) checkForm(g flow.Gate, filled json.RawMessage) error {
+	var a flow.Approval
+	if err := json.Unmarshal(g.Proposal, &a); err != nil {
+		return flow.Errorf(flow.CodeInternal, "the gate's proposal is not readable").Because(err)
+	}
+	form, err := schema(a.Form)
+	if err != nil || form == nil {
+		return err
+	}
+	problems := form.Check(null(filled))
+	if len(problems) == 0 {
+		return nil
+	}
+	for i := range problems {
+		problems[i].Field = "output" + problems[i].Field
+	}
+	bad := flow.Errorf(flow.CodeInvalid, "the form is not filled in rightly").At("output").Right("what the gate's form asks for")
+	bad.Problems = problems
+	return bad
+}
+
+func (d *driver) approve(n *node, inst flow.StepInstance, v approved) act {
+	return func(c *change) (bool, error) {
+		v.Reason = d.masker.Text(v.Reason)
+		output, err := encode(v)
+		if err != nil {
+			return false, err
+		}
+		return d.complete(c, n, inst, d.masker.JSON(output))
+	}
+}
+
+// refuse fails the step for good: nobody mends what a person refused.
+func (d *driver) refuse(n *node, inst flow.StepInstance, why string) act {
+	return func(c *change) (bool, error) {
+		inst.Error = d.masker.Text(why)
+		c.giveUp(n, inst, "")
+		return false, d.fail(c, runError(n, &inst, ""))
+	}
+}
+
+// unanswered says what follows when nobody has answered a step's gate.
+func (d *driver) unanswered(n *node, inst flow.StepInstance, g flow.Gate) act {
+	var a flow.Approval
+	if err := json.Unmarshal(g.Proposal, &a); err != nil {
+		a.Default = ""
+	}
+	switch a.Default {
+	case "approve":
+		return d.approve(n, inst, approved{Approved: true, Reason: "nobody answered in time, and the default is to approve"})
+	case "refuse":
+		return d.refuse(n, inst, "nobody answered in time, and the default is to refuse")
+	}
+	return d.refuse(n, inst, "nobody answered in time")
+}
