@@ -13,6 +13,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
+	"github.com/longstop-dev/longstop/internal/expr"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
@@ -131,6 +132,9 @@ func idempotencyKey(runID string, inst *flow.StepInstance) string {
 // The result may hold secrets; a failure is a *flow.StepError.
 func (d *driver) resolve(n *node, p *flow.Progress) (json.RawMessage, error) {
 	config, err := d.fill(n)
+	if err != nil && len(p.Mods) > 0 {
+		config, err = d.fillRest(n, p.Mods)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +169,43 @@ func (d *driver) fill(n *node) (json.RawMessage, error) {
 		return nil, &flow.StepError{Kind: flow.KindTemplate, Message: "the config cannot be written as JSON", Err: err}
 	}
 	return glue(config, n.lazy), nil
+}
+
+// fillRest evaluates what a mend does not replace: the template that failed
+// may be what it mends.
+func (d *driver) fillRest(n *node, mods json.RawMessage) (json.RawMessage, error) {
+	eager, lazy, err := split(n.Config, n.kind.Lazy)
+	if err != nil {
+		return nil, err
+	}
+	rest := *n
+	if rest.config, err = expr.Compile(without(eager, mods)); err != nil {
+		return nil, &flow.StepError{Kind: flow.KindTemplate, Message: err.Error(), Err: err}
+	}
+	rest.lazy, rest.plain = lazy, false
+	return d.fill(&rest)
+}
+
+// without leaves out of a config what a merge patch sets.
+func without(config, mods json.RawMessage) json.RawMessage {
+	var a, b map[string]json.RawMessage
+	if json.Unmarshal(config, &a) != nil || json.Unmarshal(mods, &b) != nil {
+		return config
+	}
+	for name, v := range b {
+		if old, ok := a[name]; !ok {
+			continue
+		} else if inner := without(old, v); json.Unmarshal(v, new(map[string]json.RawMessage)) == nil && string(v) != "null" {
+			a[name] = inner
+			continue
+		}
+		delete(a, name)
+	}
+	out, err := encode(a)
+	if err != nil {
+		return config
+	}
+	return out
 }
 
 // encode writes a value as JSON, with <, > and & as they are: a body is sent

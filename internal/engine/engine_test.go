@@ -322,6 +322,17 @@ func TestAFailingTemplateGoesToRecovery(t *testing.T) {
 	}
 }
 
+func TestAMendCuresATemplate(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.desk.dictate(flow.Verdict{Kind: flow.VerdictRetry, Mods: json.RawMessage(`{"url":"http://h/{{ input.x }}","headers":{"A":"a"}}`), Source: flow.SourceBYOA})
+	id := h.begin(flow.Definition{Recovery: map[string]string{"recovery.mode": "sync"}, Steps: steps(flow.Step{Type: "a",
+		Config: json.RawMessage(`{"url":"http://h/{{ input.nope }}","headers":{"A":"{{ input.nope }}","B":"{{ input.x }}"}}`)})}, `{"x":"y"}`)
+	wantStatus(t, h.ended(id), flow.RunSucceeded)
+	wantEqual(t, "config: what the mend says is not evaluated", canonical(t, h.types.made("a")[0].Config), `{"headers":{"A":"a","B":"y"},"url":"http://h/{{ input.x }}"}`)
+	wantEqual(t, "the definition's settings", h.desk.saw()[0].Recovery["recovery.mode"], "sync")
+}
+
 func TestAnEscalationAsksTheNextRecoveryAttempt(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

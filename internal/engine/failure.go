@@ -115,7 +115,7 @@ func (c *change) froze(n *node, inst flow.StepInstance, k flow.Case) {
 
 // failure is what recovery is told.
 func (d *driver) failure(n *node, inst flow.StepInstance, config json.RawMessage) flow.Failure {
-	f := flow.Failure{Run: d.run, Step: n.Step, Instance: inst, Config: config, Left: n.TotalTimeout}
+	f := flow.Failure{Run: d.run, Recovery: d.def.def.Recovery, Step: n.Step, Instance: inst, Config: config, Left: n.TotalTimeout}
 	if inst.Progress.Failure != nil {
 		f.Failed = *inst.Progress.Failure
 	}

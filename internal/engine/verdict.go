@@ -34,6 +34,7 @@ func (d *driver) apply(c *change, n *node, inst flow.StepInstance, v flow.Verdic
 	if v.NewEpisode {
 		p.Episode++
 		p.Round, p.Tries, p.Hint, p.Agent = 0, 0, v.Hint, nil
+		p.Deadline, p.Left = nil, 0 // an episode has the step's whole time
 	}
 	switch v.Kind {
 	case flow.VerdictOutput:

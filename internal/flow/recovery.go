@@ -110,6 +110,7 @@ type Asked struct {
 // memory only: Config may hold secrets.
 type Failure struct {
 	Run      Run
+	Recovery map[string]string // the definition's recovery settings, keys with their prefix
 	Step     *Step
 	Instance StepInstance
 	Config   json.RawMessage // resolved, as the failed attempt used it; nil if it could not be resolved

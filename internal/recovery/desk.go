@@ -124,9 +124,11 @@ func (d *Desk) sit(ctx context.Context, f flow.Failure, k flow.Case) (*sitting, 
 	return s, err
 }
 
-// layers are the recovery settings that the failure brings along, the
-// outermost first.
-func layers(f flow.Failure) []map[string]string { return []map[string]string{f.Step.Recovery} }
+// layers are the recovery settings that the failure brings along: the
+// definition's, and over them the step's.
+func layers(f flow.Failure) []map[string]string {
+	return []map[string]string{f.Recovery, f.Step.Recovery}
+}
 
 func (s *sitting) progress() flow.Progress { return s.failure.Instance.Progress }
 

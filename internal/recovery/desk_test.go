@@ -277,8 +277,8 @@ func TestWhatResponderIsAsked(t *testing.T) {
 		q.Cap != 10*time.Minute || string(q.Contract) != `{"type":"object"}` || q.Response.Status != 404 || q.Failed.Kind != flow.KindRefused {
 		t.Errorf("question = %+v", q)
 	}
-	if len(b.layers) != 1 || b.layers[0]["recovery.timeout_ms"] != "5000" {
-		t.Errorf("layers = %v, want the step's", b.layers)
+	if len(b.layers) != 2 || b.layers[1]["recovery.timeout_ms"] != "5000" {
+		t.Errorf("layers = %v, want the definition's, then the step's", b.layers)
 	}
 }
 

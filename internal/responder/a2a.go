@@ -164,30 +164,14 @@ func (a *A2A) Read(ctx context.Context, rawURL string) (CardInfo, error) {
 	if info.URLOrigin, err = a2a.Origin(rawURL); err != nil {
 		return CardInfo{}, err
 	}
-	if info.EndpointOrigin, err = a2a.Origin(endpoint(card)); err != nil {
+	if info.EndpointOrigin, err = a2a.Origin(endpoint(rawURL, card)); err != nil {
 		return CardInfo{}, err
 	}
 	info.Card, err = json.Marshal(card)
 	return info, err
 }
 
-// endpoint is where calls to an agent go first: JSON-RPC of the newer
-// protocol, then of the older, then HTTP+JSON, then the card's own url.
-func endpoint(c *a2a.Card) string {
-	best, rank := c.TopURL, 0
-	for _, i := range c.Interfaces {
-		r := 0
-		switch older := len(i.Version) > 0 && i.Version[0] == '0'; {
-		case i.Binding == a2a.BindingJSONRPC && !older:
-			r = 3
-		case i.Binding == a2a.BindingJSONRPC:
-			r = 2
-		case i.Binding == a2a.BindingHTTPJSON && !older:
-			r = 1
-		}
-		if _, err := a2a.Origin(i.URL); err == nil && r > rank {
-			best, rank = i.URL, r
-		}
-	}
-	return best
+// endpoint is where the first call to an agent goes.
+func endpoint(rawURL string, card *a2a.Card) string {
+	return a2a.Target{Purpose: a2a.ForRecovery, URL: rawURL, Card: card}.Endpoint()
 }

@@ -44,7 +44,7 @@ func (t *Trial) url(ctx context.Context, agent flow.AgentRef, q flow.Question, i
 		seen.Problem = e.Message
 		return seen, answer, e
 	}
-	to := endpoint(card)
+	to := endpoint(agent.URL, card)
 	seen = flow.Sighting{Found: true, Kind: "a2a", Name: card.Name, Description: card.Description, Endpoint: withoutQuery(to)}
 	ask := a2a.RecoveryAsk{URL: agent.URL, Card: card, Token: agent.Token, RunID: q.RunID, StepIndex: q.StepIndex, Input: input}
 	if origin, err := a2a.Origin(to); err == nil {

@@ -72,6 +72,9 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 
 // close ends what build made, the last first.
 func (p *parts) close() error {
+	if p.agents != nil {
+		p.agents.Close()
+	}
 	if p.pool != nil {
 		p.pool.Close()
 	}

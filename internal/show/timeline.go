@@ -1,0 +1,190 @@
+package show
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// Timeline writes a run's events as they come, a line for each thing that a
+// person would tell.
+type Timeline struct {
+	W      io.Writer
+	Ink    Ink
+	Indent string
+	// Case reads a case, so that a mend can be shown with what was asked,
+	// what was answered and what it changed.
+	Case func(id string) (*flow.Case, error)
+	// Answer is the command that answers a gate, for copying; "" leaves it out.
+	Answer func(gateID string) string
+
+	cases map[int]string // the case that a step is in
+	began map[int]time.Time
+	title map[int]string
+}
+
+// data is every payload that the timeline reads.
+type data struct {
+	ID             string        `json:"id"`
+	Type           string        `json:"type"`
+	Title          string        `json:"title"`
+	Attempt        int           `json:"attempt"`
+	DurationMS     float64       `json:"durationMs"`
+	RecoverySource flow.Source   `json:"recovery_source"`
+	Error          string        `json:"error"`
+	Message        string        `json:"message"`
+	DueAt          *time.Time    `json:"dueAt"`
+	CaseID         string        `json:"caseId"`
+	GateID         string        `json:"gateId"`
+	Kind           flow.GateKind `json:"kind"`
+	Diagnosis      string        `json:"diagnosis"`
+	Suggestion     string        `json:"suggestion"`
+	Answer         string        `json:"answer"`
+	Reason         string        `json:"reason"`
+}
+
+// Event writes one event.
+func (t *Timeline) Event(e flow.Event) {
+	if t.cases == nil {
+		t.cases, t.began, t.title = map[int]string{}, map[int]time.Time{}, map[int]string{}
+	}
+	var d data
+	if len(e.Data) > 0 {
+		_ = json.Unmarshal(e.Data, &d) // a payload of a newer server shows what it can
+	}
+	i := -1
+	if e.StepIndex != nil {
+		i = *e.StepIndex
+	}
+	switch e.Type {
+	case flow.EventStepStarted:
+		t.began[i], t.title[i] = e.At, d.Title
+	case flow.EventStepSucceeded:
+		t.succeeded(i, d)
+	case flow.EventStepRetrying:
+		t.line(t.Ink.Warn("↻"), i, d.ID, "attempt %d: %s; the next %s", d.Attempt, Line(d.Error, 80), in(e.At, d.DueAt))
+	case flow.EventStepRecovery:
+		t.cases[i] = d.CaseID
+		t.line(t.Ink.Bad("✗"), i, d.ID, "%s", Line(d.Error, 100))
+	case flow.EventStepAdapting:
+		t.adapting(i)
+	case flow.EventStepSuspended:
+		t.line(t.Ink.Faint("…"), i, d.ID, "waits %s", in(e.At, d.DueAt))
+	case flow.EventStepSkipped:
+		t.line(t.Ink.Warn("⤼"), i, d.ID, "skipped %s", t.Ink.Faint(Line(d.Message, 120)))
+	case flow.EventStepFailed:
+		t.line(t.Ink.Bad("✗"), i, d.ID, "failed for good: %s", Line(d.Error, 120))
+	case flow.EventGateOpened:
+		t.gate(d)
+	case flow.EventGateAnswered:
+		t.sub("%s answered %s %s", t.Ink.Good("✓"), t.Ink.Bold(Clean(d.Answer)), t.Ink.Faint(Line(d.Reason, 120)))
+	case flow.EventGateExpired:
+		t.sub("%s nobody answered in time", t.Ink.Warn("…"))
+	}
+}
+
+func (t *Timeline) succeeded(i int, d data) {
+	by := ""
+	if d.RecoverySource != flow.SourceNone {
+		by = t.Ink.Good("mended by " + Who(d.RecoverySource))
+	}
+	t.line(t.Ink.Good("✓"), i, d.ID, "%-34s %8s  %s", Line(t.title[i], 34), Millis(d.DurationMS), by)
+}
+
+// Who says who a source is, in words.
+func Who(s flow.Source) string {
+	switch s {
+	case flow.SourceBYOA:
+		return "your agent"
+	case flow.SourceBuiltin:
+		return "the built-in"
+	case flow.SourceHuman:
+		return "a person"
+	}
+	return "nobody"
+}
+
+// Millis is a duration for people.
+func Millis(ms float64) string {
+	if ms >= 1000 {
+		return fmt.Sprintf("%.1f s", ms/1000)
+	}
+	return fmt.Sprintf("%.0f ms", ms)
+}
+
+func in(now time.Time, due *time.Time) string {
+	if due == nil {
+		return "soon"
+	}
+	return "in " + due.Sub(now).Round(10*time.Millisecond).String()
+}
+
+// adapting shows what recovery made of the step's case.
+func (t *Timeline) adapting(i int) {
+	id := t.cases[i]
+	if id == "" || t.Case == nil {
+		return
+	}
+	k, err := t.Case(id)
+	if err != nil {
+		t.sub("%s", t.Ink.Faint("the case cannot be read: "+Line(err.Error(), 100)))
+		return
+	}
+	for _, a := range k.Asked {
+		t.asked(a)
+	}
+	if k.Before != nil || k.After != nil {
+		Diff(t.W, t.Ink, t.Indent+"          ", k.Before, k.After)
+	}
+}
+
+// asked shows one responder's part.
+func (t *Timeline) asked(a flow.Asked) {
+	who := a.Responder
+	if a.Target != "" {
+		who += " " + a.Target
+	}
+	said := Summary(a.Action)
+	switch {
+	case a.Accepted:
+		t.sub("%s %s %s  %s", t.Ink.Good("↻"), t.Ink.Bold(Line(who, 60)), t.Ink.Faint(Millis(a.DurationMS)), Line(said, 120))
+	default:
+		t.sub("%s %s %s  passed over: %s", t.Ink.Warn("·"), Line(who, 60), t.Ink.Faint(Millis(a.DurationMS)), Line(a.Rejection, 160))
+	}
+	for _, n := range a.Notes {
+		t.sub("  %s", t.Ink.Faint(Line(n, 160)))
+	}
+}
+
+// Summary is an action in one line: its type and its diagnosis.
+func Summary(action json.RawMessage) string {
+	var a flow.Action
+	if len(action) == 0 || json.Unmarshal(action, &a) != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(a.Type) + ": " + a.Diagnosis)
+}
+
+func (t *Timeline) gate(d data) {
+	t.sub("%s waits for a person: %s", t.Ink.Warn("⏸"), Line(d.Diagnosis, 140))
+	if d.Suggestion != "" {
+		t.sub("  %s", Line(d.Suggestion, 160))
+	}
+	if t.Answer != nil {
+		if how := t.Answer(d.GateID); how != "" {
+			t.sub("  %s", t.Ink.Faint(how))
+		}
+	}
+}
+
+func (t *Timeline) line(mark string, i int, id, format string, args ...any) {
+	fmt.Fprintf(t.W, "%s  %s %2d %-12s %s\n", t.Indent, mark, i, Line(id, 12), strings.TrimRight(fmt.Sprintf(format, args...), " "))
+}
+
+func (t *Timeline) sub(format string, args ...any) {
+	fmt.Fprintf(t.W, "%s        %s\n", t.Indent, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+}
