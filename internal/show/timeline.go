@@ -23,8 +23,8 @@ type Timeline struct {
 	Answer func(gateID string) string
 
 	cases map[int]string // the case that a step is in
-	began map[int]time.Time
 	title map[int]string
+	shown map[string]int // how much of a case has been shown
 }
 
 // data is every payload that the timeline reads.
@@ -50,7 +50,7 @@ type data struct {
 // Event writes one event.
 func (t *Timeline) Event(e flow.Event) {
 	if t.cases == nil {
-		t.cases, t.began, t.title = map[int]string{}, map[int]time.Time{}, map[int]string{}
+		t.cases, t.title, t.shown = map[int]string{}, map[int]string{}, map[string]int{}
 	}
 	var d data
 	if len(e.Data) > 0 {
@@ -62,7 +62,7 @@ func (t *Timeline) Event(e flow.Event) {
 	}
 	switch e.Type {
 	case flow.EventStepStarted:
-		t.began[i], t.title[i] = e.At, d.Title
+		t.title[i] = d.Title
 	case flow.EventStepSucceeded:
 		t.succeeded(i, d)
 	case flow.EventStepRetrying:
@@ -134,9 +134,10 @@ func (t *Timeline) adapting(i int) {
 		t.sub("%s", t.Ink.Faint("the case cannot be read: "+Line(err.Error(), 100)))
 		return
 	}
-	for _, a := range k.Asked {
+	for _, a := range k.Asked[min(t.shown[id], len(k.Asked)):] {
 		t.asked(a)
 	}
+	t.shown[id] = len(k.Asked)
 	if k.Before != nil || k.After != nil {
 		Diff(t.W, t.Ink, t.Indent+"          ", k.Before, k.After)
 	}

@@ -1,0 +1,55 @@
+package demo
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+func TestTheDemo(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	ok, err := Run(t.Context(), Options{Out: &out})
+	if err != nil || !ok {
+		t.Fatalf("got %v, %v\n%s", ok, err, out.String())
+	}
+	for _, want := range []string{"mended by your agent", "mended by the built-in", "mended by a person", "passed over", "- url:", "+ url:", "every run ended as expected", "Try next"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the demo does not show %q:\n%s", want, out.String())
+		}
+	}
+}
+
+// TestAWrongExpectationIsSeen proves that the demo can fail.
+func TestAWrongExpectationIsSeen(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	st, err := set(t.Context(), &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.clear(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := scenarios()[0]
+	for name, spoil := range map[string]func(*scenario){
+		"status":  func(s *scenario) { s.want.status = flow.RunFailed },
+		"source":  func(s *scenario) { s.want.source = flow.SourceBYOA },
+		"output":  func(s *scenario) { s.want.output = "never" },
+		"message": func(s *scenario) { s.want.message = "never" },
+	} {
+		wrong := s
+		spoil(&wrong)
+		results, err := st.play(t.Context(), []scenario{wrong})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.summary(results, 0) {
+			t.Errorf("a wrong %s was not seen", name)
+		}
+	}
+}
