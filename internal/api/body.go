@@ -129,3 +129,37 @@ func malformed(b []byte, at int, what, fix string) *Problem {
 	p.Errors = []flow.Problem{{Field: "body", Message: what, Fix: fix, Line: line}}
 	return p
 }
+
+// decode is json.Unmarshal, but for numbers that no float64 holds: where any
+// JSON is allowed they are allowed too.
+func decode(b []byte, v any) error {
+	whole, ok := v.(*any)
+	if !ok {
+		return json.Unmarshal(b, v)
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	if err := dec.Decode(whole); err != nil {
+		return err
+	}
+	*whole = floats(*whole)
+	return nil
+}
+
+func floats(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if f, err := v.Float64(); err == nil {
+			return f
+		}
+	case []any:
+		for i := range v {
+			v[i] = floats(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = floats(v[name])
+		}
+	}
+	return v
+}

@@ -41,7 +41,7 @@ func newHuma(router chi.Router, c Config) huma.API {
 	if c.PublicURL != "" {
 		doc.Servers = []*huma.Server{{URL: strings.TrimRight(c.PublicURL, "/")}}
 	}
-	format := huma.DefaultJSONFormat
+	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: decode}
 	cfg := huma.Config{OpenAPI: doc, DefaultFormat: "application/json",
 		Formats:                      map[string]huma.Format{"application/json": format, "json": format},
 		RejectUnknownQueryParameters: true,
