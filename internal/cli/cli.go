@@ -1,0 +1,203 @@
+// Package cli is the command line: one file a command, over the REST client or,
+// where no server runs, over a server embedded in this process.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/longstop-dev/longstop/internal/client"
+	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/server"
+	"github.com/longstop-dev/longstop/internal/show"
+)
+
+// The exit codes.
+const (
+	exitOK          = 0   // succeeded
+	exitFailed      = 1   // the run failed, the answer is invalid
+	exitUsage       = 2   // usage, or an invalid definition
+	exitWaits       = 3   // waits for a person
+	exitUnreachable = 4   // the server cannot be reached or does not allow it
+	exitInterrupted = 130 // Ctrl-C
+)
+
+// commands is the tree of commands: a field each.
+type commands struct {
+	Demo       demoCmd       `cmd:"" help:"The main job in one process: real runs that break, mended by agents over A2A and MCP."`
+	Dev        devCmd        `cmd:"" help:"Serve on this machine for development: 127.0.0.1:8080, data in ./.longstop."`
+	Serve      serveCmd      `cmd:"" help:"Serve."`
+	Init       initCmd       `cmd:"" help:"Write a commented workflow with a step that fails, and how to set your agent."`
+	Run        runCmd        `cmd:"" help:"Run a workflow file and follow it live."`
+	Validate   validateCmd   `cmd:"" help:"Check workflow files: what is wrong, where, and what would be right."`
+	StepTypes  stepTypesCmd  `cmd:"" help:"The step types, and the config of each."`
+	Workflows  workflowsCmd  `cmd:"" help:"Publish and list workflows."`
+	Runs       runsCmd       `cmd:"" help:"List, show, follow and cancel runs."`
+	Logs       logsCmd       `cmd:"" help:"A run's step log."`
+	Gates      gatesCmd      `cmd:"" help:"Runs that wait for someone: list, show, answer."`
+	Cases      casesCmd      `cmd:"" help:"Frozen failures: list, show, export, replay."`
+	Settings   settingsCmd   `cmd:"" help:"The workspace's settings."`
+	Secrets    secretsCmd    `cmd:"" help:"The workspace's secrets."`
+	Keys       keysCmd       `cmd:"" help:"API keys."`
+	MCPServers mcpServersCmd `cmd:"" name:"mcp-servers" help:"The MCP servers of the workspace."`
+	Agents     agentsCmd     `cmd:"" help:"Try a recovery agent before it is trusted."`
+	Version    versionCmd    `cmd:"" help:"The version."`
+}
+
+// app is what every command gets.
+type app struct {
+	ctx  context.Context
+	in   io.Reader
+	out  io.Writer
+	err  io.Writer
+	ink  show.Ink
+	args []string
+}
+
+// status is an exit code that a command ends with after it has said why.
+type status int
+
+// Error is for the interface; a status is never printed.
+func (s status) Error() string { return fmt.Sprintf("exit %d", int(s)) }
+
+// Main runs the command line and gives the process's exit code.
+func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	a := &app{ctx: ctx, in: in, out: out, err: errOut, ink: show.InkFor(out), args: args}
+	err := a.run()
+	var code status
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return int(code)
+	}
+	a.complain(err)
+	return exitCode(ctx, err)
+}
+
+func (a *app) run() error {
+	var cmd commands
+	help := false
+	parser, err := kong.New(&cmd, kong.Name("longstop"), kong.Writers(a.out, a.err), kong.Bind(a),
+		kong.Description("Workflows whose steps may fail, mended inside the live run by your own agent."),
+		kong.UsageOnError(), kong.Exit(func(int) { help = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
+	if err != nil {
+		return err
+	}
+	if len(a.args) == 0 {
+		a.args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(a.args)
+	if help {
+		return nil
+	}
+	if err != nil {
+		return flow.Errorf(flow.CodeInvalid, "%v", err).Right("longstop --help, or --help after a command")
+	}
+	return parsed.Run(a)
+}
+
+// complain prints an error as whoever has to act on it wants it: what, where,
+// what would be right.
+func (a *app) complain(err error) {
+	if a.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return
+	}
+	e := asFlow(err)
+	text := e.Error()
+	fmt.Fprintf(a.err, "longstop: %s\n", show.Clean(text))
+	if flow.CodeOf(e) == flow.CodeInternal || e.Code == flow.CodeUnavailable {
+		if e.Err != nil {
+			fmt.Fprintf(a.err, "  because: %s\n", show.Line(e.Err.Error(), 300))
+		}
+	}
+}
+
+// asFlow gives the first of our errors in a chain or a list of errors.
+func asFlow(err error) *flow.Error {
+	var e *flow.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	var c *client.Error
+	if errors.As(err, &c) {
+		return &flow.Error{Code: c.Code, Message: c.Message, Field: c.Field, Fix: c.Fix, Problems: c.Problems, Err: errors.Unwrap(c)}
+	}
+	return flow.Errorf(flow.CodeInternal, "%v", err)
+}
+
+func exitCode(ctx context.Context, err error) int {
+	if ctx.Err() != nil {
+		return exitInterrupted
+	}
+	switch asFlow(err).Code {
+	case flow.CodeInvalid, flow.CodeTooLarge:
+		return exitUsage
+	case flow.CodeUnauthenticated, flow.CodeForbidden, flow.CodeUnavailable, flow.CodeRateLimited:
+		return exitUnreachable
+	}
+	return exitFailed
+}
+
+// connection says which server a command talks to.
+type connection struct {
+	Endpoint string `env:"LONGSTOP_ENDPOINT" placeholder:"URL" help:"The server to talk to. Without it: the one that holds the data folder, else one inside this process."`
+	Key      string `env:"LONGSTOP_KEY" placeholder:"KEY" help:"The API key for --endpoint."`
+	Data     string `env:"LONGSTOP_DATA" default:"./.longstop" placeholder:"DIR" help:"The data folder."`
+	JSON     bool   `name:"json" help:"Print JSON."`
+}
+
+// session is a client, and what to end when the command is done.
+type session struct {
+	*client.Client
+	embedded bool
+	close    func()
+}
+
+// open connects: to the server named, to the one that holds the folder, or to
+// one that it starts in this process on that folder.
+func (c connection) open(a *app) (*session, error) {
+	if c.Endpoint != "" {
+		if c.Key == "" {
+			return nil, flow.Errorf(flow.CodeInvalid, "there is no key for %s", c.Endpoint).At("--key").Right("give --key or LONGSTOP_KEY")
+		}
+		return &session{Client: client.New(c.Endpoint, c.Key, client.Options{}), close: func() {}}, nil
+	}
+	if h, ok := server.FindHolder(c.Data); ok {
+		return &session{Client: client.New(h.URL, h.Key, client.Options{}), close: func() {}}, nil
+	}
+	return embed(a, server.Config{DataDir: c.Data})
+}
+
+// embed starts a server inside this process.
+func embed(a *app, config server.Config) (*session, error) {
+	config.Listen, config.AllowPrivate, config.AllowStdio = "127.0.0.1:0", true, true
+	config.MasterKey, config.BootstrapKey = os.Getenv("LONGSTOP_MASTER_KEY"), os.Getenv("LONGSTOP_BOOTSTRAP_KEY")
+	s, err := server.Start(a.ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	return &session{Client: client.New(s.URL(), s.Key(), client.Options{}), embedded: true, close: func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), stopTime)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			a.complain(err)
+		}
+	}}, nil
+}
+
+// with opens a session for f.
+func (c connection) with(a *app, f func(*session) error) error {
+	s, err := c.open(a)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return f(s)
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/show"
+)
+
+// printJSON prints a value for machines.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// table prints rows for people, or what they were made of for machines.
+func (a *app) table(asJSON bool, v any, header []string, rows [][]string) error {
+	if asJSON {
+		return a.printJSON(v)
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(a.out, a.ink.Faint("none"))
+		return nil
+	}
+	show.Table(a.out, a.ink, header, rows)
+	return nil
+}
+
+// more tells that a list goes on.
+func (a *app) more(next, flag string) {
+	if next != "" {
+		fmt.Fprintln(a.out, a.ink.Faint("more: "+flag+" "+next))
+	}
+}
+
+func ago(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d := time.Since(t).Round(time.Second)
+	switch {
+	case d < 0:
+		return "in " + (-d).String()
+	case d < time.Hour:
+		return d.String() + " ago"
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+// value reads an argument that may stand in a file (@name) or come from
+// standard input (-).
+func (a *app) value(arg string) ([]byte, error) {
+	switch {
+	case arg == "-":
+		return io.ReadAll(io.LimitReader(a.in, 16<<20))
+	case strings.HasPrefix(arg, "@"):
+		b, err := os.ReadFile(arg[1:])
+		if err != nil {
+			return nil, flow.Errorf(flow.CodeInvalid, "%s cannot be read", arg[1:]).Because(err)
+		}
+		return b, nil
+	}
+	return []byte(arg), nil
+}
+
+// jsonArg reads an argument that must be JSON; an empty one is nil.
+func (a *app) jsonArg(flag, arg string) (json.RawMessage, error) {
+	if arg == "" {
+		return nil, nil
+	}
+	b, err := a.value(arg)
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(b) {
+		return nil, flow.Errorf(flow.CodeInvalid, "it is not JSON").At(flag).Right(`such as '{"userId": 42}', or @file`)
+	}
+	return b, nil
+}
