@@ -172,7 +172,7 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 
 type endless struct{}
 
-func (*endless) Read(p []byte) (int, error) { return copy(p, "          "), nil }
+func (*endless) Read(p []byte) (int, error) { return copy(p, strings.Repeat(" ", len(p))), nil }
 
 func TestNumbersKeepTheirDigits(t *testing.T) {
 	t.Parallel()

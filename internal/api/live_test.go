@@ -73,7 +73,7 @@ func TestWatchersMissNothing(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.eng.happens("run_1", kind(flow.EventRunStarted))
-	const watchers, bursts, each = 200, 20, 30
+	const watchers, bursts, each = 200, 20, 12
 	var wg sync.WaitGroup
 	for i := range watchers {
 		after := int64(i % 3) // 0 and 1 catch up, 2 waits

@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -33,8 +34,8 @@ func (e *Error) Unwrap() error { return e.flow() }
 
 func (e *Error) flow() *flow.Error {
 	f := &flow.Error{Code: e.Code, Message: e.Message, Field: e.Field, Fix: e.Fix, Problems: e.Problems, Err: e.cause}
-	if len(f.Problems) == 1 { // it says the same
-		f.Problems = nil
+	if len(f.Problems) == 1 && strings.HasPrefix(f.Message, f.Problems[0].Message) {
+		f.Problems = nil // it says the same again
 	}
 	return f
 }

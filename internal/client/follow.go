@@ -18,6 +18,13 @@ import (
 // maxEvent is the most that one event may hold, in bytes.
 const maxEvent = 16 << 20
 
+// A connection that brought an event or held longEnough was of use: after it
+// the waits between tries start again at firstWait.
+const (
+	firstWait  = 100 * time.Millisecond
+	longEnough = 5 * time.Second
+)
+
 // Follow calls each with every event of a run that has a higher sequence
 // number than after, in order, each once, and returns nil after the run's last
 // one. A connection that breaks is taken up again where it was. It returns
@@ -25,10 +32,10 @@ const maxEvent = 16 << 20
 // that did answer has not come back within [Options.Patience].
 func (c *Client) Follow(ctx context.Context, runID string, after int64, each func(flow.Event) error) error {
 	f := &following{c: c, run: runID, after: after, each: each}
-	var broke time.Time // when the connection was lost, zero while it holds
-	wait := 100 * time.Millisecond
+	broke := c.o.Clock.Now() // when a connection was lost that had been of use
+	wait := firstWait
 	for {
-		before := f.opened
+		began, opened, had := c.o.Clock.Now(), f.opened, f.after
 		err := f.once(ctx)
 		switch {
 		case err == nil:
@@ -39,8 +46,8 @@ func (c *Client) Follow(ctx context.Context, runID string, after int64, each fun
 			return err
 		}
 		now := c.o.Clock.Now()
-		if f.opened > before {
-			broke, wait = now, 100*time.Millisecond
+		if f.opened > opened && (f.after > had || now.Sub(began) > longEnough) {
+			broke, wait = now, firstWait
 		}
 		if now.Sub(broke) > c.o.Patience {
 			return err

@@ -1,0 +1,258 @@
+package client_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/api"
+	"github.com/longstop-dev/longstop/internal/client"
+	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/server"
+)
+
+// recording remembers which requests were sent.
+type recording struct {
+	mu   sync.Mutex
+	sent []string
+}
+
+func (r *recording) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	r.sent = append(r.sent, req.Method+" "+req.URL.Path)
+	r.mu.Unlock()
+	return http.DefaultTransport.RoundTrip(req)
+}
+
+// start starts a whole Longstop and gives a client of it.
+func start(t *testing.T) (*client.Client, *recording) {
+	t.Helper()
+	s, err := server.Start(t.Context(), server.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", AllowPrivate: true})
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(t.Context()); err != nil && t.Context().Err() == nil {
+			t.Errorf("stop: %v", err)
+		}
+	})
+	rec := &recording{}
+	return client.New(s.URL()+"/", s.Key(), client.Options{HTTP: &http.Client{Transport: rec}}), rec
+}
+
+const broken = `
+name: broken
+input: {type: object}
+steps:
+  - {id: one, type: transform, config: {value: "{{ input.a }}"}}
+  - {id: two, type: transform, config: {value: "{{ steps.one.output.missing }}"}}
+`
+
+// ok stops the test at an error.
+func ok[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("got %v", err)
+		}
+		return v
+	}
+}
+
+// TestEveryOperation uses each operation of the REST API against a whole
+// server, and checks that none was left out.
+func TestEveryOperation(t *testing.T) {
+	t.Parallel()
+	c, rec := start(t)
+	ctx := t.Context()
+	workflows(t, c)
+	run := ok[*client.Run](t)(c.StartRun(ctx, "broken", client.StartRun{Input: json.RawMessage(`{"a":{"b":1}}`)}))
+	var gate string
+	err := c.Follow(ctx, run.ID, 0, func(e flow.Event) error {
+		if e.Type == flow.EventGateOpened {
+			for _, g := range ok[*client.List[flow.Gate]](t)(c.Gates(ctx, client.GateFilter{Status: "open", RunID: run.ID})).Items {
+				gate = g.ID
+				ok[*flow.Gate](t)(c.Gate(ctx, g.ID))
+				ok[*flow.Gate](t)(c.AnswerGate(ctx, g.ID, flow.GateAnswer{Answer: "output", Output: json.RawMessage(`[7]`), Reason: "known"}))
+			}
+		}
+		return nil
+	})
+	if err != nil || gate == "" {
+		t.Fatalf("follow: %v, gate %q; want the run's end and a gate", err, gate)
+	}
+	run = ok[*client.Run](t)(c.Run(ctx, run.ID))
+	if run.Status != flow.RunSucceeded || string(run.Output) != "[7]" || len(run.Steps) != 2 || run.Steps[1].RecoverySource != flow.SourceHuman {
+		t.Errorf("run: got %s %s %+v, want succeeded with [7] by human", run.Status, run.Output, run.Steps)
+	}
+	records(t, c, run.ID)
+	cases(t, c, run.ID)
+	settings(t, c)
+	keys(t, c)
+	_, err = c.CancelRun(ctx, run.ID)
+	if flow.CodeOf(err) != flow.CodeConflict {
+		t.Errorf("cancel a run that has ended: got %v, want conflict", err)
+	}
+	for _, op := range api.New(api.Config{}).Operations() {
+		at := regexp.MustCompile("^" + op.Method + " " + regexp.MustCompile(`\{[a-z]+\}`).ReplaceAllString(op.Path, "[^/]+") + "$")
+		called := false
+		for _, s := range rec.sent {
+			called = called || at.MatchString(s)
+		}
+		if !called {
+			t.Errorf("%s is not among the client's methods, or not called here", op.Name)
+		}
+	}
+}
+
+func workflows(t *testing.T, c *client.Client) {
+	t.Helper()
+	ctx := t.Context()
+	if err := c.Ready(ctx); err != nil {
+		t.Errorf("ready: %v", err)
+	}
+	if v := ok[*client.Validation](t)(c.ValidateWorkflow(ctx, client.Definition{Source: []byte(broken)})); v.Steps != 2 {
+		t.Errorf("validate: got %+v, want 2 steps", v)
+	}
+	kept := ok[*client.Workflow](t)(c.CreateWorkflow(ctx, client.Definition{Source: []byte(broken), Unpublished: true}))
+	made := ok[*client.Workflow](t)(c.CreateWorkflow(ctx, client.Definition{Source: []byte(broken), Filename: "broken.yaml"}))
+	if kept.Number != 0 || made.Number != 1 {
+		t.Errorf("numbers: got %d and %d, want 0 and 1", kept.Number, made.Number)
+	}
+	if w := ok[*client.Workflow](t)(c.Workflow(ctx, "broken")); w.VersionID != made.VersionID || w.Source != broken {
+		t.Errorf("workflow: got %+v, want version %s", w, made.VersionID)
+	}
+	if l := ok[*client.List[client.Workflow]](t)(c.Workflows(ctx, client.Page{Limit: 5})); len(l.Items) != 1 {
+		t.Errorf("workflows: got %+v, want 1", l)
+	}
+	if s := ok[json.RawMessage](t)(c.WorkflowSchema(ctx)); !strings.Contains(string(s), "steps") {
+		t.Errorf("schema: got %s", s)
+	}
+	if l := ok[*client.List[flow.StepType]](t)(c.StepTypes(ctx)); len(l.Items) < 5 {
+		t.Errorf("step types: got %d, want 5 or more", len(l.Items))
+	}
+	_, err := c.CreateWorkflow(ctx, client.Definition{Source: []byte("name: x\nsteps:\n  - {type: http_reqest}\n"), Filename: "x.yaml"})
+	if flow.CodeOf(err) != flow.CodeInvalid || !strings.Contains(err.Error(), "http_request") {
+		t.Errorf("a wrong definition: got %v, want invalid and what would be right", err)
+	}
+}
+
+func records(t *testing.T, c *client.Client, run string) {
+	t.Helper()
+	ctx := t.Context()
+	if l := ok[*client.List[client.Run]](t)(c.Runs(ctx, client.RunFilter{Workflow: "broken", Status: "succeeded", Page: client.Page{Limit: 1}})); len(l.Items) != 1 || l.Items[0].ID != run {
+		t.Errorf("runs: got %+v, want %s", l, run)
+	}
+	all := ok[*client.List[flow.Event]](t)(c.Events(ctx, run, client.Records{}))
+	later := ok[*client.List[flow.Event]](t)(c.Events(ctx, run, client.Records{After: 2, Limit: 1}))
+	if len(all.Items) < 5 || len(later.Items) != 1 || later.Items[0].Seq != 3 || later.Next != "3" {
+		t.Errorf("events: got %d and %+v, want the third after 2", len(all.Items), later)
+	}
+	if l := ok[*client.List[flow.Log]](t)(c.Logs(ctx, run, client.Records{})); len(l.Items) < 2 {
+		t.Errorf("logs: got %+v, want 2 or more", l)
+	}
+}
+
+func cases(t *testing.T, c *client.Client, run string) {
+	t.Helper()
+	ctx := t.Context()
+	l := ok[*client.List[flow.Case]](t)(c.Cases(ctx, client.CaseFilter{RunID: run}))
+	if len(l.Items) == 0 {
+		t.Fatal("cases: got none, want some")
+	}
+	k := ok[*flow.Case](t)(c.Case(ctx, l.Items[0].ID))
+	gone := client.Agent{Agent: "http://127.0.0.1:1/agent"}
+	if r := ok[*client.Replay](t)(c.ReplayCase(ctx, k.ID, gone)); r.CaseID != k.ID || r.Now.Valid {
+		t.Errorf("replay: got %+v, want nothing valid of an agent that is not there", r)
+	}
+	if r := ok[*client.Trial](t)(c.TestAgent(ctx, gone, nil)); r.Found.Found {
+		t.Errorf("test: got %+v, want not found", r)
+	}
+	if s := ok[*client.Contract](t)(c.RecoverySchema(ctx)); s.Tool != "diagnose_step_failure" {
+		t.Errorf("schema: got %+v", s)
+	}
+}
+
+func settings(t *testing.T, c *client.Client) {
+	t.Helper()
+	ctx := t.Context()
+	ok[*client.Setting](t)(c.PutSetting(ctx, "recovery.timeout_ms", 20000))
+	if s := ok[*client.Setting](t)(c.Setting(ctx, "recovery.timeout_ms")); *s.Value != "20000" || s.Source != "workspace" {
+		t.Errorf("setting: got %+v, want 20000 of the workspace", s)
+	}
+	if s := ok[*client.Setting](t)(c.DeleteSetting(ctx, "recovery.timeout_ms")); s.Source != "default" {
+		t.Errorf("deleted: got %+v, want the default", s)
+	}
+	if l := ok[*client.List[client.Setting]](t)(c.Settings(ctx)); len(l.Items) < 6 {
+		t.Errorf("settings: got %d, want 6 or more", len(l.Items))
+	}
+	_, err := c.PutSetting(ctx, "recovery.timeout_ms", 5)
+	if flow.CodeOf(err) != flow.CodeInvalid || !strings.Contains(err.Error(), "1000") {
+		t.Errorf("out of range: got %v, want invalid with the range", err)
+	}
+	ok[*client.Server](t)(c.CreateServer(ctx, "mine", client.ServerSpec{URL: "http://127.0.0.1:1/mcp"}))
+	ok[*client.Server](t)(c.PutServer(ctx, "mine", client.ServerSpec{URL: "http://127.0.0.1:2/mcp", Headers: map[string]string{"X-A": "b"}}))
+	if s := ok[*client.Server](t)(c.Server(ctx, "mine")); s.URL != "http://127.0.0.1:2/mcp" || len(s.Headers) != 1 {
+		t.Errorf("server: got %+v, want the changed one", s)
+	}
+	if l := ok[*client.List[client.Server]](t)(c.Servers(ctx)); len(l.Items) != 1 {
+		t.Errorf("servers: got %+v, want 1", l)
+	}
+	if err := c.DeleteServer(ctx, "mine"); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+	ok[*client.Secret](t)(c.PutSecret(ctx, "api", "sk-0123456789"))
+	if l := ok[*client.List[client.Secret]](t)(c.Secrets(ctx)); len(l.Items) != 1 || l.Items[0].Name != "api" {
+		t.Errorf("secrets: got %+v, want api", l)
+	}
+	if err := c.DeleteSecret(ctx, "api"); err != nil {
+		t.Errorf("delete: %v", err)
+	}
+}
+
+func keys(t *testing.T, c *client.Client) {
+	t.Helper()
+	ctx := t.Context()
+	if me := ok[*client.Me](t)(c.Me(ctx)); me.Role != flow.RoleOwner || me.Person == "" {
+		t.Errorf("me: got %+v, want an owner", me)
+	}
+	k := ok[*client.Key](t)(c.CreateKey(ctx, "reader", flow.RoleViewer))
+	reader := client.New(c.BaseURL(), k.Key, client.Options{})
+	if _, err := reader.CancelRun(ctx, "run_x"); flow.CodeOf(err) != flow.CodeForbidden {
+		t.Errorf("as a viewer: got %v, want forbidden", err)
+	}
+	if l := ok[*client.List[client.Key]](t)(c.Keys(ctx)); len(l.Items) < 2 || l.Items[1].Key != "" {
+		t.Errorf("keys: got %+v, want two without the key", l)
+	}
+	if err := c.RevokeKey(ctx, k.ID); err != nil {
+		t.Errorf("revoke: %v", err)
+	}
+	var e *client.Error
+	if _, err := reader.Me(ctx); !asError(err, &e) || e.Status != 401 || e.Fix == "" {
+		t.Errorf("a revoked key: got %v, want 401 and what to do", err)
+	}
+}
+
+// TestFollowFindsARunThatIsOver asks for the events of a run that has ended.
+func TestFollowFindsARunThatIsOver(t *testing.T) {
+	t.Parallel()
+	c, _ := start(t)
+	ok[*client.Workflow](t)(c.CreateWorkflow(t.Context(), client.Definition{Source: []byte("name: quick\nsteps:\n  - {type: transform, config: {value: 1}}\n")}))
+	run := ok[*client.Run](t)(c.StartRun(t.Context(), "quick", client.StartRun{}))
+	var last int64
+	seen := func(e flow.Event) error { last = e.Seq; return nil }
+	if err := c.Follow(t.Context(), run.ID, 0, seen); err != nil || last == 0 {
+		t.Fatalf("got %v after event %d, want the run's end", err, last)
+	}
+	again := time.Now()
+	if err := c.Follow(t.Context(), run.ID, last, func(e flow.Event) error { t.Errorf("got event %d again", e.Seq); return nil }); err != nil {
+		t.Errorf("after the last: got %v after %s, want the end at once", err, time.Since(again))
+	}
+	if err := c.Follow(t.Context(), "run_none", 0, seen); flow.CodeOf(err) != flow.CodeNotFound {
+		t.Errorf("no such run: got %v, want not found", err)
+	}
+}
