@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+type keysCmd struct {
+	List   keysListCmd   `cmd:"" help:"The workspace's API keys."`
+	Create keysCreateCmd `cmd:"" help:"Make a key; it is shown once."`
+	Revoke keysRevokeCmd `cmd:"" help:"Revoke a key."`
+}
+
+type keysListCmd struct{ connection }
+
+// Run lists keys.
+func (c *keysListCmd) Run(a *app) error {
+	return c.with(a, func(s *session) error {
+		l, err := s.Keys(a.ctx)
+		if err != nil {
+			return err
+		}
+		var rows [][]string
+		for _, k := range l.Items {
+			state := "holds"
+			if k.RevokedAt != nil {
+				state = "revoked " + ago(*k.RevokedAt)
+			}
+			rows = append(rows, []string{k.ID, k.Name, string(k.Role), k.Prefix, state})
+		}
+		return a.table(c.JSON, l, []string{"id", "name", "role", "begins with", "state"}, rows)
+	})
+}
+
+type keysCreateCmd struct {
+	Name string `arg:"" help:"What it is for."`
+	Role string `default:"operator" enum:"viewer,operator,editor,owner,agent" help:"viewer, operator, editor, owner or agent."`
+	connection
+}
+
+// Run makes a key.
+func (c *keysCreateCmd) Run(a *app) error {
+	return c.with(a, func(s *session) error {
+		k, err := s.CreateKey(a.ctx, c.Name, flow.Role(c.Role))
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return a.printJSON(k)
+		}
+		fmt.Fprintf(a.out, "%s  %s, shown this once:\n%s\n", k.ID, k.Role, k.Key)
+		return nil
+	})
+}
+
+type keysRevokeCmd struct {
+	ID string `arg:""`
+	connection
+}
+
+// Run revokes a key.
+func (c *keysRevokeCmd) Run(a *app) error {
+	return c.with(a, func(s *session) error { return s.RevokeKey(a.ctx, c.ID) })
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/longstop-dev/longstop/internal/client"
+	"github.com/longstop-dev/longstop/internal/show"
+)
+
+type settingsCmd struct {
+	List  settingsListCmd  `cmd:"" help:"Every setting and where its value comes from."`
+	Get   settingsGetCmd   `cmd:"" help:"One setting."`
+	Set   settingsSetCmd   `cmd:"" help:"Set a setting."`
+	Unset settingsUnsetCmd `cmd:"" help:"Back to the default."`
+}
+
+type settingsListCmd struct{ connection }
+
+// Run lists the settings.
+func (c *settingsListCmd) Run(a *app) error {
+	return c.with(a, func(s *session) error {
+		l, err := s.Settings(a.ctx)
+		if err != nil {
+			return err
+		}
+		var rows [][]string
+		for _, v := range l.Items {
+			rows = append(rows, []string{v.Key, settingText(v), v.Source, v.About})
+		}
+		return a.table(c.JSON, l, []string{"setting", "value", "from", "what it is"}, rows)
+	})
+}
+
+// settingText is a setting's value as it may be shown.
+func settingText(v client.Setting) string {
+	switch {
+	case v.Value != nil:
+		return *v.Value
+	case v.Set != nil && *v.Set:
+		return "(set)"
+	}
+	return "-"
+}
+
+func (a *app) showSetting(asJSON bool, v *client.Setting) error {
+	if asJSON {
+		return a.printJSON(v)
+	}
+	fmt.Fprintf(a.out, "%s = %s  %s\n", v.Key, show.Clean(settingText(*v)), a.ink.Faint("("+v.Source+")"))
+	if v.Name != "" {
+		fmt.Fprintf(a.out, "  agent: %s  %s\n", show.Line(v.Name, 100), a.ink.Faint(show.Line(v.Description, 120)))
+	}
+	if v.EndpointOrigin != "" {
+		fmt.Fprintf(a.out, "  card from %s, calls go to %s\n", v.URLOrigin, v.EndpointOrigin)
+	}
+	for _, w := range v.Warnings {
+		fmt.Fprintln(a.out, a.ink.Warn("  warning: "+show.Line(w, 300)))
+	}
+	return nil
+}
+
+type settingsGetCmd struct {
+	Key string `arg:"" name:"setting" help:"Such as recovery.timeout_ms."`
+	connection
+}
+
+// Run shows a setting.
+func (c *settingsGetCmd) Run(a *app) error {
+	return c.with(a, func(s *session) error {
+		v, err := s.Setting(a.ctx, c.Key)
+		if err != nil {
+			return err
+		}
+		return a.showSetting(c.JSON, v)
+	})
+}
+
+type settingsSetCmd struct {
+	Key   string `arg:"" name:"setting" help:"Such as recovery.a2a_agent_url."`
+	Value string `arg:"" help:"The value; - reads it from standard input, so that a token is in no shell history."`
+	connection
+}
+
+// Run sets a setting.
+func (c *settingsSetCmd) Run(a *app) error {
+	value := c.Value
+	if value == "-" {
+		b, err := a.value("-")
+		if err != nil {
+			return err
+		}
+		value = strings.TrimSpace(string(b))
+	}
+	return c.with(a, func(s *session) error {
+		v, err := s.PutSetting(a.ctx, c.Key, value)
+		if err != nil {
+			return err
+		}
+		return a.showSetting(c.JSON, v)
+	})
+}
+
+type settingsUnsetCmd struct {
+	Key string `arg:"" name:"setting"`
+	connection
+}
+
+// Run removes a setting.
+func (c *settingsUnsetCmd) Run(a *app) error {
+	return c.with(a, func(s *session) error {
+		v, err := s.DeleteSetting(a.ctx, c.Key)
+		if err != nil {
+			return err
+		}
+		return a.showSetting(c.JSON, v)
+	})
+}
