@@ -171,6 +171,9 @@ func Summary(action json.RawMessage) string {
 }
 
 func (t *Timeline) gate(d data) {
+	if d.Diagnosis == "" {
+		d.Diagnosis = "nobody could mend it"
+	}
 	t.sub("%s waits for a person: %s", t.Ink.Warn("⏸"), Line(d.Diagnosis, 140))
 	if d.Suggestion != "" {
 		t.sub("  %s", Line(d.Suggestion, 160))
