@@ -38,8 +38,9 @@ func layers() map[string][]string {
 
 		// The way in from outside, and the parts that join everything.
 		"client":       {"flow"},
-		"cli":          {"client", "server", "demo", "flow", "definition"},
-		"demo":         {"server", "client", "flow", "agentkit"},
+		"show":         {"flow"},
+		"cli":          {"client", "server", "demo", "show", "flow", "definition"},
+		"demo":         {"server", "client", "show", "flow", "agentkit"},
 		"cmd/longstop": {"cli"},
 		"cmd/cef":      {"cli"},
 
