@@ -1,149 +1,131 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The bounds of what is read.
+// The bounds of what a server may list.
 const (
 	maxTools = 1000
-	maxDepth = 200
+	maxPages = 100
 )
 
-// Tool is what a server lists.
-type Tool struct {
-	Name         string          `json:"name"`
-	Description  string          `json:"description,omitempty"`
-	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
-	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-}
-
-// Result is what a tool answered.
-type Result struct {
-	Structured json.RawMessage // structured content, or nil
-	Text       []string        // the text parts
-	IsError    bool            // the tool says that it failed
-}
-
-// Value is the answer as one JSON value: structured content if there is any,
-// else JSON in the first text, else the texts as one JSON string.
-func (r Result) Value() json.RawMessage {
-	if len(r.Structured) > 0 {
-		return r.Structured
-	}
-	text := strings.Join(r.Text, "\n")
-	if t := strings.TrimSpace(text); t != "" && json.Valid([]byte(t)) {
-		return json.RawMessage(t)
-	}
-	if len(r.Text) == 0 {
-		return json.RawMessage("null")
-	}
-	b, err := json.Marshal(text)
-	if err != nil {
-		return json.RawMessage("null")
-	}
-	return b
-}
-
-// Tools lists a server's tools, at most a thousand.
+// Tools lists a server's tools: at most a thousand, and as many bytes as one
+// answer may have.
 func (p *Pool) Tools(ctx context.Context, srv Server) ([]Tool, error) {
-	var out []Tool
-	err := p.with(ctx, srv, func(ctx context.Context, s *session) error {
-		out = nil
-		for t, err := range s.cs.Tools(ctx, nil) {
+	return with(ctx, p, srv, func(ctx context.Context, s *session) ([]Tool, error) {
+		var out []Tool
+		var size int64
+		for page, cursor := 0, ""; ; page++ {
+			r, err := s.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+			if said := answered(err); said != nil && said.Code == jsonrpc.CodeMethodNotFound {
+				return nil, nil // a server without tools
+			}
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if len(out) == maxTools {
-				return fmt.Errorf("%w: it lists more than %d tools", ErrProtocol, maxTools)
+			for _, t := range r.Tools {
+				tool := toolOf(t)
+				size += tool.size()
+				out = append(out, tool)
 			}
-			out = append(out, Tool{Name: t.Name, Description: t.Description, InputSchema: schema(t.InputSchema), OutputSchema: schema(t.OutputSchema)})
+			switch cursor = r.NextCursor; {
+			case len(out) > maxTools || page == maxPages:
+				return nil, fail(ErrProtocol, nil, "it lists more than %d tools, or on more than %d pages", maxTools, maxPages)
+			case size > p.o.MaxBytes:
+				return nil, fail(ErrTooLarge, nil, "its tools take more than %d bytes", p.o.MaxBytes)
+			case cursor == "":
+				return out, nil
+			}
 		}
-		return nil
 	})
-	return out, err
 }
 
-func schema(v any) json.RawMessage {
-	if v == nil {
-		return nil
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	return b
-}
-
-// Call calls a tool. args must be a JSON object. A tool that fails is a Result
-// with IsError, not an error.
+// Call calls a tool. args must be a JSON object; none is an empty one. A tool
+// that fails is a Result with IsError, not an error, whether it says so in its
+// result or by an error of the protocol's.
 func (p *Pool) Call(ctx context.Context, srv Server, tool string, args json.RawMessage) (Result, error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	var out Result
-	err := p.with(ctx, srv, func(ctx context.Context, s *session) error {
-		r, err := s.cs.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
-		if err != nil {
-			var rpc *jsonrpc.Error
-			if errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeInvalidParams && strings.Contains(rpc.Message, "unknown tool") {
-				return fmt.Errorf("%w: %q", ErrNoTool, tool)
-			}
-			return err
+	if !json.Valid(args) || bytes.TrimSpace(args)[0] != '{' {
+		return Result{}, ErrArguments
+	}
+	return with(ctx, p, srv, func(ctx context.Context, s *session) (Result, error) {
+		r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+		said := answered(err)
+		switch {
+		case said != nil && unknownTool(said):
+			return Result{}, fail(ErrNoTool, nil, "%q", tool)
+		case said != nil:
+			return Result{IsError: true, Text: []string{brief(s.link.masked(said.Message))}}, nil
+		case err != nil:
+			return Result{}, err
 		}
-		out, err = read(r)
-		return err
+		return resultOf(r, s.link)
 	})
-	return out, err
 }
 
-func read(r *mcp.CallToolResult) (Result, error) {
-	out := Result{IsError: r.IsError}
-	if r.StructuredContent != nil {
-		b, err := json.Marshal(r.StructuredContent)
+// unknownTool reports whether a server says that it has no such tool. MCP has
+// no code of its own for that.
+func unknownTool(e *jsonrpc.Error) bool {
+	text := strings.ToLower(e.Message)
+	return e.Code == jsonrpc.CodeMethodNotFound ||
+		e.Code == jsonrpc.CodeInvalidParams && strings.Contains(text, "tool") &&
+			(strings.Contains(text, "unknown") || strings.Contains(text, "not found"))
+}
+
+// with runs f on a session with the server, made if there is none. A session
+// that turns out to be gone before the server took the call up is made anew,
+// once.
+func with[T any](ctx context.Context, p *Pool, srv Server, f func(context.Context, *session) (T, error)) (T, error) {
+	var none T
+	if srv.Transport == "stdio" && !p.o.AllowStdio {
+		return none, ErrStdio
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.life, func() { cancel(ErrClosed) })()
+	for again := false; ; again = true {
+		e, made, err := p.session(ctx, srv)
 		if err != nil {
-			return out, fmt.Errorf("%w: its structured content is not JSON", ErrProtocol)
+			return none, err
 		}
-		out.Structured = b
-	}
-	for _, c := range r.Content {
-		if t, ok := c.(*mcp.TextContent); ok {
-			out.Text = append(out.Text, t.Text)
+		out, err := attempt(ctx, e.session, f)
+		if err == nil {
+			return out, nil
+		}
+		if !keeps(err) {
+			p.drop(e)
+		}
+		if made || again || !sessionGone(err) || ctx.Err() != nil {
+			return none, sorted(ctx, err, e.session.link)
 		}
 	}
-	for _, raw := range append([]string{string(out.Structured)}, out.Text...) {
-		if deep(raw) {
-			return out, ErrTooDeep
-		}
-	}
-	return out, nil
 }
 
-// deep reports whether JSON text is nested beyond the bound, without parsing
-// it.
-func deep(raw string) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
+// linger is how long a request may still be read after its answer came, so
+// that its connection serves the next one.
+const linger = 2 * time.Second
+
+// attempt runs f once. What f sends is cancelled when ctx ends, and otherwise
+// only a little after f's end, whenever the caller gives ctx up.
+func attempt[T any](ctx context.Context, s *session, f func(context.Context, *session) (T, error)) (T, error) {
+	s.link.begin()
+	defer s.link.end()
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	out, err := within(ctx, func() (T, error) { return f(sending, s) }, func(T) {})
+	if err != nil {
+		cancel()
+	} else {
+		time.AfterFunc(linger, cancel)
 	}
-	return false
+	return out, err
 }

@@ -8,36 +8,36 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Server is an MCP server to be called.
 type Server struct {
 	ID        string
-	URL       string
+	URL       string            // absolute; for HTTP
 	Transport string            // "" tries streamable HTTP, then SSE; "streamable-http", "sse", "stdio"
-	Headers   map[string]string // sent to the server's own origin only
-	Command   []string          // for stdio
+	Headers   map[string]string // sent with every request, to the URL's own origin only
+	Command   []string          // for stdio: the program and its arguments
 }
 
 // Options shape a Pool. HTTP is required.
 type Options struct {
-	HTTP       *http.Client // goes through the egress guard and follows no redirects
-	AllowStdio bool         // servers may be commands on this machine
-	MaxBytes   int64        // of one answer; default 4 MiB
-	Idle       time.Duration
-	Sessions   int // kept open at most; default 64
+	HTTP       *http.Client  // its Transport is used: the egress guard's. Redirects are never followed
+	AllowStdio bool          // servers may be commands on this machine
+	MaxBytes   int64         // of one answer; default 4 MiB
+	Idle       time.Duration // after which a session that nobody uses is closed; default 5 minutes
+	Sessions   int           // kept open at most; default 64
 }
 
 // Pool keeps a session with each server, so that a call after the first costs
 // one round trip. It is safe for concurrent use.
 type Pool struct {
-	o Options
+	o    Options
+	life context.Context // ends with Close, and with it every call
+	end  context.CancelCauseFunc
 
-	mu       sync.Mutex
-	sessions map[[32]byte]*session
-	closed   bool
+	mu      sync.Mutex
+	entries map[key]*entry
+	closing sync.WaitGroup // sessions being closed
 }
 
 // New makes a pool without sessions.
@@ -51,131 +51,139 @@ func New(o Options) *Pool {
 	if o.Sessions <= 0 {
 		o.Sessions = 64
 	}
-	return &Pool{o: o, sessions: map[[32]byte]*session{}}
+	life, end := context.WithCancelCause(context.Background())
+	return &Pool{o: o, life: life, end: end, entries: map[key]*entry{}}
 }
 
-// Close ends every session and every command that was started.
+// Close ends the calls under way with [ErrClosed], every session and every
+// command that was started, and waits for them a few seconds at most.
 func (p *Pool) Close() {
+	p.end(ErrClosed)
 	p.mu.Lock()
-	old := p.sessions
-	p.sessions, p.closed = nil, true
+	for _, e := range p.entries {
+		p.closing.Go(func() {
+			if <-e.ready; e.session != nil {
+				p.drop(e)
+			}
+		})
+	}
 	p.mu.Unlock()
-	for _, s := range old {
-		s.close()
+	done := make(chan struct{})
+	go func() { p.closing.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(5 * goodbye):
 	}
 }
 
 // key names a session: another configuration is another session.
-func key(s Server) ([32]byte, error) {
-	b, err := json.Marshal(s)
-	return sha256.Sum256(b), err
+type key [sha256.Size]byte
+
+// entry is a session, or one that a call is opening for all that want it.
+type entry struct {
+	key   key
+	ready chan struct{} // closed when session or err is set
+
+	session *session
+	err     error
+
+	// Guarded by the pool's mutex.
+	used time.Time
+	idle *time.Timer // drops the session; nil until it is open
 }
 
-// with runs f on a session with the server, made if there is none; a session
-// that the server has forgotten is made anew once.
-func (p *Pool) with(ctx context.Context, srv Server, f func(context.Context, *session) error) error {
-	if srv.Transport == "stdio" && !p.o.AllowStdio {
-		return ErrStdio
-	}
-	for again := false; ; again = true {
-		s, fresh, err := p.session(ctx, srv)
-		if err != nil {
-			return err
-		}
-		s.watch.status.Store(0)
-		err = within(ctx, func() error { return f(ctx, s) })
-		if err == nil {
-			return nil
-		}
-		gone := errors.Is(err, mcp.ErrSessionMissing) || errors.Is(err, mcp.ErrConnectionClosed)
-		sorted := failed(ctx, err, s.watch)
-		if s.broken(sorted) {
-			p.drop(srv, s)
-		}
-		if fresh || again || !gone || ctx.Err() != nil {
-			return sorted
-		}
-	}
-}
-
-// within has f give up with ctx: the SDK may overrun it by seconds.
-func within(ctx context.Context, f func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// session gives the kept session with a server, or makes one.
-func (p *Pool) session(ctx context.Context, srv Server) (s *session, fresh bool, err error) {
-	k, err := key(srv)
+// session gives an open session with a server. made says that it is new. It
+// fails with one of this package's errors.
+func (p *Pool) session(ctx context.Context, srv Server) (e *entry, made bool, err error) {
+	b, err := json.Marshal(srv)
 	if err != nil {
-		return nil, false, err
+		return nil, false, fail(ErrProtocol, err, "its configuration cannot be read")
 	}
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return nil, false, ErrClosed
-	}
-	s = p.sessions[k]
-	stale := p.stale(s)
-	p.mu.Unlock()
-	for _, old := range stale {
-		old.close()
-	}
-	if s != nil {
-		s.used.Store(time.Now().UnixNano())
-		return s, false, nil
-	}
-	if s, err = p.connect(ctx, srv); err != nil {
-		return nil, true, err
-	}
-	return p.keep(k, s)
-}
-
-// stale takes out the sessions that nobody has used for long, and, when there
-// are too many, others too. The caller closes them and holds the lock.
-func (p *Pool) stale(not *session) []*session {
-	var out []*session
-	old := time.Now().Add(-p.o.Idle).UnixNano()
-	for k, s := range p.sessions {
-		if s != not && (s.used.Load() < old || len(p.sessions) >= p.o.Sessions) {
-			delete(p.sessions, k)
-			out = append(out, s)
+	k := key(sha256.Sum256(b))
+	for {
+		e, mine, err := p.entry(k)
+		if err != nil {
+			return nil, false, err
 		}
+		if mine {
+			p.fill(ctx, e, srv)
+			return e, true, e.err
+		}
+		select {
+		case <-e.ready:
+		case <-ctx.Done():
+			return nil, false, sorted(ctx, ctx.Err(), newLink(0, nil))
+		}
+		if e.err == nil || !errors.Is(e.err, ErrTimeout) && !errors.Is(e.err, context.Canceled) {
+			return e, false, e.err
+		} // else it was the patience of the call that opened it
 	}
-	return out
 }
 
-// keep stores a new session, unless another call was faster.
-func (p *Pool) keep(k [32]byte, s *session) (*session, bool, error) {
+// entry gives the entry of a key; mine says that it is new and for the caller
+// to fill.
+func (p *Pool) entry(k key) (e *entry, mine bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		go s.close()
-		return nil, true, ErrClosed
+	if p.life.Err() != nil {
+		return nil, false, ErrClosed
 	}
-	if other := p.sessions[k]; other != nil {
-		go s.close()
-		return other, false, nil
+	if e = p.entries[k]; e != nil {
+		e.used = time.Now()
+		if e.idle != nil {
+			e.idle.Reset(p.o.Idle)
+		}
+		return e, false, nil
 	}
-	p.sessions[k] = s
-	return s, true, nil
+	if len(p.entries) >= p.o.Sessions {
+		p.evict()
+	}
+	e = &entry{key: k, ready: make(chan struct{}), used: time.Now()}
+	p.entries[k] = e
+	return e, true, nil
 }
 
-func (p *Pool) drop(srv Server, s *session) {
-	k, err := key(srv)
-	if err != nil {
-		return
+// evict drops the open session that was not used for the longest time. The
+// caller holds the lock.
+func (p *Pool) evict() {
+	var oldest *entry
+	for _, e := range p.entries {
+		if e.idle != nil && (oldest == nil || e.used.Before(oldest.used)) {
+			oldest = e
+		}
 	}
+	if oldest != nil {
+		p.remove(oldest)
+	}
+}
+
+// fill opens the session of an entry.
+func (p *Pool) fill(ctx context.Context, e *entry, srv Server) {
+	s, err := p.connect(ctx, srv)
 	p.mu.Lock()
-	if p.sessions[k] == s {
-		delete(p.sessions, k)
+	defer p.mu.Unlock()
+	if err != nil {
+		delete(p.entries, e.key)
+	} else {
+		e.idle = time.AfterFunc(p.o.Idle, func() { p.drop(e) })
 	}
-	p.mu.Unlock()
-	go s.close()
+	e.session, e.err = s, err
+	close(e.ready)
+}
+
+// drop takes a session out, if it is still in, and closes it when the calls
+// under way are over.
+func (p *Pool) drop(e *entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.entries[e.key] == e {
+		p.remove(e)
+	}
+}
+
+// remove is drop for who holds the lock.
+func (p *Pool) remove(e *entry) {
+	delete(p.entries, e.key)
+	e.idle.Stop()
+	p.closing.Go(e.session.close)
 }

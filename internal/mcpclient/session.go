@@ -3,29 +3,24 @@ package mcpclient
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os/exec"
-	"sync/atomic"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // session is an open session with one server.
 type session struct {
-	cs    *mcp.ClientSession
-	watch *watch
-	used  atomic.Int64
+	*mcp.ClientSession
+	link *link
+	end  context.CancelFunc // of what the session runs on
 }
 
-// close ends the session without waiting long for the server to agree.
-func (s *session) close() { _ = s.cs.Close() }
-
-// broken reports whether a session is of no use after err.
-func (s *session) broken(err error) bool { return !errors.Is(err, ErrNoTool) }
+// close ends the session once the calls under way are over.
+func (s *session) close() {
+	_ = s.Close() // what a server says to a goodbye changes nothing
+	s.end()
+}
 
 // connect opens a session, over the transport that the server names or, when
 // it names none, over streamable HTTP and then SSE.
@@ -34,112 +29,111 @@ func (p *Pool) connect(ctx context.Context, srv Server) (*session, error) {
 	case "stdio":
 		return p.start(ctx, srv)
 	case "sse":
-		return p.dial(ctx, srv, p.sse)
+		return p.dial(ctx, srv, true)
 	case "streamable-http":
-		return p.dial(ctx, srv, p.streamable)
+		return p.dial(ctx, srv, false)
 	case "":
-		s, err := p.dial(ctx, srv, p.streamable)
-		if old := (*oldServer)(nil); errors.As(err, &old) && ctx.Err() == nil {
-			if s, sseErr := p.dial(ctx, srv, p.sse); sseErr == nil {
-				return s, nil
-			}
-			return nil, old.err
+		s, err := p.dial(ctx, srv, false)
+		if !mayBeOld(err) {
+			return s, err
 		}
-		return s, err
+		if s, sseErr := p.dial(ctx, srv, true); sseErr == nil {
+			return s, nil
+		} else if ctx.Err() != nil {
+			return nil, sseErr
+		}
+		return nil, err
 	}
-	return nil, fmt.Errorf("%w: unknown transport %q", ErrProtocol, srv.Transport)
+	return nil, fail(ErrProtocol, nil, "unknown transport %q", srv.Transport)
 }
 
-// oldServer is the error of a server that may speak SSE only.
-type oldServer struct{ err error }
-
-// Error is the error of the streamable transport.
-func (e *oldServer) Error() string { return e.err.Error() }
-
-// Unwrap gives it.
-func (e *oldServer) Unwrap() error { return e.err }
-
-func (p *Pool) streamable(srv Server, c *http.Client) mcp.Transport {
-	return &mcp.StreamableClientTransport{Endpoint: srv.URL, HTTPClient: c, DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: int(p.o.MaxBytes)}
+// mayBeOld reports whether a server that answers streamable HTTP like this may
+// speak SSE only.
+func mayBeOld(err error) bool {
+	var s *statusError
+	if !errors.As(err, &s) {
+		return false
+	}
+	switch s.status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnsupportedMediaType:
+		return true
+	}
+	return false
 }
 
-func (p *Pool) sse(srv Server, c *http.Client) mcp.Transport {
-	return &mcp.SSEClientTransport{Endpoint: srv.URL, HTTPClient: c, MaxEventSize: int(p.o.MaxBytes)}
-}
-
-// dial opens a session over HTTP.
-func (p *Pool) dial(ctx context.Context, srv Server, transport func(Server, *http.Client) mcp.Transport) (*session, error) {
+// dial opens a session over HTTP: over the old SSE transport, or streamable.
+func (p *Pool) dial(ctx context.Context, srv Server, sse bool) (*session, error) {
 	u, err := url.Parse(srv.URL)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("%w: its URL cannot be read", ErrUnreachable)
+		return nil, fail(ErrUnreachable, nil, "its URL cannot be read; an absolute one is needed, such as https://tools.example.com/mcp")
 	}
-	w := &watch{}
-	client := *p.o.HTTP
-	if client.Transport == nil {
-		client.Transport = http.DefaultTransport
+	l := newLink(p.o.MaxBytes, srv.Headers)
+	base := p.o.HTTP.Transport
+	if base == nil {
+		base = http.DefaultTransport
 	}
-	client.Transport = &guarded{base: client.Transport, origin: originOf(u), headers: srv.Headers, max: p.o.MaxBytes, watch: w}
-	s, err := p.open(ctx, transport(srv, &client), w)
-	if err == nil {
-		return s, nil
+	client := &http.Client{
+		Transport:     &door{base: base, origin: originOf(u), link: l, sse: sse},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	sorted := failed(ctx, err, w)
-	switch w.status.Load() {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable:
-		return nil, &oldServer{sorted}
+	var t mcp.Transport = &mcp.StreamableClientTransport{Endpoint: srv.URL, HTTPClient: client,
+		DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: 2 * int(p.o.MaxBytes)}
+	if sse {
+		t = &mcp.SSEClientTransport{Endpoint: srv.URL, HTTPClient: client, MaxEventSize: 2 * int(p.o.MaxBytes)}
 	}
-	return nil, sorted
+	return p.open(ctx, l, func(context.Context) (mcp.Transport, error) { return t, nil })
 }
 
-// open connects within ctx. A connection that comes later is closed.
-func (p *Pool) open(ctx context.Context, t mcp.Transport, w *watch) (*session, error) {
+// open makes a session on a transport that lives until the session's end. The
+// SDK may overrun ctx by seconds, so it is left behind at ctx's end; what it
+// brings later is closed.
+func (p *Pool) open(ctx context.Context, l *link, transport func(context.Context) (mcp.Transport, error)) (*session, error) {
+	l.begin()
+	defer l.end()
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	t, err := transport(life)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "longstop", Version: "1"},
+		&mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+	s, err := within(ctx, func() (*session, error) {
+		cs, err := client.Connect(life, t, nil)
+		if err != nil {
+			end()
+			return nil, err
+		}
+		return &session{cs, l, end}, nil
+	}, func(late *session) { late.close() })
+	if err != nil {
+		end()
+		return nil, sorted(ctx, err, l)
+	}
+	return s, nil
+}
+
+// within gives up on f at ctx's end. What f brings after that goes to late.
+func within[T any](ctx context.Context, f func() (T, error), late func(T)) (T, error) {
 	type result struct {
-		cs  *mcp.ClientSession
-		err error
+		value T
+		err   error
 	}
 	done := make(chan result, 1)
-	client := mcp.NewClient(&mcp.Implementation{Name: "longstop", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
-	// The session outlives this call: it keeps the values of ctx and not its end.
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
-		cs, err := client.Connect(life, t, nil)
-		done <- result{cs, err}
+		v, err := f()
+		done <- result{v, err}
 	}()
 	select {
 	case r := <-done:
-		if r.err != nil {
-			end()
-			return nil, r.err
-		}
-		s := &session{cs: r.cs, watch: w}
-		s.used.Store(time.Now().UnixNano())
-		go func() { _ = r.cs.Wait(); end() }()
-		return s, nil
+		return r.value, r.err
 	case <-ctx.Done():
-		end()
 		go func() {
 			if r := <-done; r.err == nil {
-				_ = r.cs.Close()
+				late(r.value)
 			}
 		}()
-		return nil, ctx.Err()
+		var none T
+		return none, ctx.Err()
 	}
-}
-
-// start runs a command and speaks with it over stdio. No shell is involved.
-func (p *Pool) start(ctx context.Context, srv Server) (*session, error) {
-	if len(srv.Command) == 0 {
-		return nil, fmt.Errorf("%w: it names no command", ErrUnreachable)
-	}
-	cmd := exec.Command(srv.Command[0], srv.Command[1:]...)
-	cmd.Stderr = io.Discard
-	w := &watch{}
-	s, err := p.open(ctx, &mcp.CommandTransport{Command: cmd, TerminateDuration: time.Second}, w)
-	if err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return nil, fmt.Errorf("%w: the command %q is not found", ErrUnreachable, srv.Command[0])
-		}
-		return nil, failed(ctx, err, w)
-	}
-	return s, nil
 }
