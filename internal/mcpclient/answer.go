@@ -69,6 +69,13 @@ func (r Result) Value() json.RawMessage {
 	return raw(strings.Join(r.Text, "\n"))
 }
 
+// unknown reports whether a tool's failure is that there is no such tool, as
+// the TypeScript and the Python SDK put it.
+func (r Result) unknown(tool string) bool {
+	return r.IsError && len(r.Text) == 1 &&
+		(r.Text[0] == "MCP error -32602: Tool "+tool+" not found" || r.Text[0] == "Unknown tool: "+tool)
+}
+
 func composite(text string) bool { return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") }
 
 // resultOf reads what the SDK decoded. A tool's own account of its failure is

@@ -69,7 +69,11 @@ func (p *Pool) Call(ctx context.Context, srv Server, tool string, args json.RawM
 		case err != nil:
 			return Result{}, err
 		}
-		return resultOf(r, s.link)
+		out, err := resultOf(r, s.link)
+		if out.unknown(tool) {
+			return Result{}, fail(ErrNoTool, nil, "%q", tool)
+		}
+		return out, err
 	})
 }
 

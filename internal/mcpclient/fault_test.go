@@ -76,7 +76,7 @@ func TestFaults(t *testing.T) {
 		"empty":           {answer(200, "application/json", ""), mcpclient.ErrProtocol, ""},
 		"empty events":    {answer(200, "text/event-stream", ""), mcpclient.ErrUnreachable, "before it answered"},
 		"20 MB":           {answer(200, "application/json", strings.Repeat(" ", 20<<20)), mcpclient.ErrTooLarge, "4194304 bytes"},
-		"20 MB of events": {answer(200, "text/event-stream", strings.Repeat(": x\n\n", 4<<20)), mcpclient.ErrTooLarge, ""},
+		"20 MB of events": {answer(200, "text/event-stream", strings.Repeat(": "+strings.Repeat("x", 1020)+"\n\n", 20<<10)), mcpclient.ErrTooLarge, ""},
 		"20 MB event":     {answer(200, "text/event-stream", "data: "+strings.Repeat(" ", 20<<20)), mcpclient.ErrTooLarge, ""},
 		"deep":            {answer(200, "application/json", deep), mcpclient.ErrTooDeep, "200 levels"},
 		"deep event":      {answer(200, "text/event-stream", "data: "+deep+"\n\n"), mcpclient.ErrTooDeep, ""},
@@ -208,7 +208,7 @@ func TestTooLargeFailsItsOwnCallOnly(t *testing.T) {
 	for name, h := range handlers(newServer(hooks{})) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, _ := newPool(t, mcpclient.Options{})
+			p, _ := newPool(t, mcpclient.Options{MaxBytes: 64 << 10})
 			srv := mcpclient.Server{URL: serve(t, h)}
 			for range 2 {
 				if _, err := p.Call(patient(t), srv, "huge", nil); !errors.Is(err, mcpclient.ErrTooLarge) {

@@ -61,7 +61,7 @@ func newServer(h hooks) *mcp.Server {
 		return &mcp.CallToolResult{Content: text(strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000))}, nil
 	})
 	tool("huge", func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
-		return &mcp.CallToolResult{Content: text(strings.Repeat("x", 20<<20))}, nil
+		return &mcp.CallToolResult{Content: text(strings.Repeat("x", 1<<20))}, nil
 	})
 	tool("broken", func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 		return nil, errors.New("it broke inside")
@@ -131,7 +131,7 @@ func newPool(t *testing.T, o mcpclient.Options) (*mcpclient.Pool, *traffic) {
 }
 
 // serve serves a handler until the test ends, also to clients that hang.
-func serve(t *testing.T, h http.Handler) string {
+func serve(t testing.TB, h http.Handler) string {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
