@@ -14,7 +14,7 @@ import (
 // The bounds of what a server may list.
 const (
 	maxTools = 1000
-	maxPages = 100
+	maxPages = maxTools // one tool a page
 )
 
 // Tools lists a server's tools: at most a thousand, and as many bytes as one
@@ -38,7 +38,7 @@ func (p *Pool) Tools(ctx context.Context, srv Server) ([]Tool, error) {
 			}
 			switch cursor = r.NextCursor; {
 			case len(out) > maxTools || page == maxPages:
-				return nil, fail(ErrProtocol, nil, "it lists more than %d tools, or on more than %d pages", maxTools, maxPages)
+				return nil, fail(ErrTooLarge, nil, "it lists more than %d tools, or on more than %d pages", maxTools, maxPages)
 			case size > p.o.MaxBytes:
 				return nil, fail(ErrTooLarge, nil, "its tools take more than %d bytes", p.o.MaxBytes)
 			case cursor == "":

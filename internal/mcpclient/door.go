@@ -78,8 +78,7 @@ func (d *door) admit(req *http.Request, resp *http.Response) (*http.Response, er
 		return nil, err
 	}
 	switch {
-	case d.sse && req.Method == http.MethodPost: // the answer comes over the stream
-	case req.Method == http.MethodPost && resp.StatusCode == http.StatusAccepted:
+	case req.Method == http.MethodPost && (d.sse || len(body) == 0 || notification(req)): // no answer is due
 	case kind != "application/json":
 		return nil, fail(ErrProtocol, nil, "it answers with %s", cmp.Or(kind, "something without a content type"))
 	case !json.Valid(body):
@@ -89,22 +88,40 @@ func (d *door) admit(req *http.Request, resp *http.Response) (*http.Response, er
 	return resp, nil
 }
 
+// notification reports whether a request asks for no answer.
+func notification(req *http.Request) bool {
+	if req.GetBody == nil {
+		return false
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return false
+	}
+	var m struct {
+		ID json.RawMessage `json:"id"`
+	}
+	return json.NewDecoder(body).Decode(&m) == nil && len(m.ID) == 0
+}
+
 // refused handles statuses that are no success. JSON-RPC errors pass, because
 // the SDK negotiates versions with them, unless the status says enough.
 func (d *door) refused(req *http.Request, resp *http.Response) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReason))
 	_ = resp.Body.Close()
-	said := &statusError{resp.StatusCode, req.Header.Get("Mcp-Session-Id") != ""}
+	said := &statusError{status: resp.StatusCode, session: req.Header.Get("Mcp-Session-Id") != ""}
 	var rpc struct {
-		Version string          `json:"jsonrpc"`
-		Error   json.RawMessage `json:"error"`
+		Version string `json:"jsonrpc"`
+		Error   *struct {
+			Message string `json:"message"`
+		} `json:"error"`
 	}
+	if err != nil || new(nesting).exceeded(body) || json.Unmarshal(body, &rpc) != nil || rpc.Version != "2.0" || rpc.Error == nil {
+		return nil, said
+	}
+	said.said = d.link.masked(rpc.Error.Message)
 	switch {
-	case err != nil, resp.StatusCode < 400, resp.StatusCode >= 500, resp.StatusCode == http.StatusTooManyRequests:
-		return nil, said
-	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden, sessionGone(said):
-		return nil, said
-	case new(nesting).exceeded(body), json.Unmarshal(body, &rpc) != nil, rpc.Version != "2.0", len(rpc.Error) == 0:
+	case resp.StatusCode < 400, resp.StatusCode >= 500, sessionGone(said),
+		resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden, resp.StatusCode == http.StatusTooManyRequests:
 		return nil, said
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))

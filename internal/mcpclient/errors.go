@@ -55,14 +55,18 @@ func (f *failure) Unwrap() []error {
 // statusError is an HTTP status that is no answer of MCP's.
 type statusError struct {
 	status  int
-	session bool // the request named a session
+	session bool   // the request named a session
+	said    string // the server's JSON-RPC error, masked, if it sent one along
 }
 
-// Error names the status.
+// Error names the status and what the server says.
 func (e *statusError) Error() string {
 	text := fmt.Sprintf("HTTP %d %s", e.status, http.StatusText(e.status))
 	if e.status < 400 {
 		text += " (redirects are not followed: use the URL that it leads to)"
+	}
+	if e.said != "" {
+		text += ": " + e.said
 	}
 	return text
 }

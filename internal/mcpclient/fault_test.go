@@ -65,7 +65,7 @@ func TestFaults(t *testing.T) {
 		says string
 	}{
 		"401":             {answer(401, "text/plain", "no"), mcpclient.ErrUnauthorized, "401"},
-		"401 JSON-RPC":    {answer(401, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"no"}}`), mcpclient.ErrUnauthorized, "401"},
+		"401 JSON-RPC":    {answer(401, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"key expired"}}`), mcpclient.ErrUnauthorized, "401 Unauthorized: key expired"},
 		"403":             {answer(403, "text/plain", "no"), mcpclient.ErrUnauthorized, "403"},
 		"404":             {answer(404, "text/plain", "no"), mcpclient.ErrUnreachable, "404"},
 		"429":             {answer(429, "text/plain", "no"), mcpclient.ErrUnreachable, "429"},
@@ -196,9 +196,37 @@ func TestManyTools(t *testing.T) {
 		if n <= 1000 && (err != nil || len(tools) != n) {
 			t.Errorf("%d tools: got %d, %v", n, len(tools), err)
 		}
-		if n > 1000 && !errors.Is(err, mcpclient.ErrProtocol) {
-			t.Errorf("%d tools: got %d, %v, want %v", n, len(tools), err, mcpclient.ErrProtocol)
+		if n > 1000 && !errors.Is(err, mcpclient.ErrTooLarge) {
+			t.Errorf("%d tools: got %d, %v, want %v", n, len(tools), err, mcpclient.ErrTooLarge)
 		}
+	}
+}
+
+// A server whose list has no end is left.
+func TestEndlessPages(t *testing.T) {
+	t.Parallel()
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		result := map[string]string{
+			"initialize": `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`,
+			"tools/list": `{"tools":[],"nextCursor":"again"}`,
+		}[m.Method]
+		switch {
+		case m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+		case result == "":
+			answer(http.StatusOK, "application/json", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, m.ID))(w, r)
+		default:
+			answer(http.StatusOK, "application/json", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result))(w, r)
+		}
+	}))
+	p, _ := newPool(t, mcpclient.Options{})
+	if tools, err := p.Tools(patient(t), mcpclient.Server{URL: url}); !errors.Is(err, mcpclient.ErrTooLarge) {
+		t.Errorf("got %d tools, %v, want %v", len(tools), err, mcpclient.ErrTooLarge)
 	}
 }
 

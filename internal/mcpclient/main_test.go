@@ -63,6 +63,12 @@ func newServer(h hooks) *mcp.Server {
 	tool("huge", func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 		return &mcp.CallToolResult{Content: text(strings.Repeat("x", 1<<20))}, nil
 	})
+	tool("brackets", func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: text(`{"s":"\"` + strings.Repeat("[{", 500) + `"}`)}, nil
+	})
+	tool("half", func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: text(strings.Repeat("x", 40<<10))}, nil
+	})
 	tool("broken", func(context.Context, json.RawMessage) (*mcp.CallToolResult, error) {
 		return nil, errors.New("it broke inside")
 	})
@@ -75,7 +81,7 @@ func newServer(h hooks) *mcp.Server {
 	return s
 }
 
-const toolCount = 8
+const toolCount = 10
 
 // traffic is a transport that notes what went over it.
 type traffic struct {

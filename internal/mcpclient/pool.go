@@ -21,7 +21,7 @@ type Server struct {
 
 // Options shape a Pool. HTTP is required.
 type Options struct {
-	HTTP       *http.Client  // its Transport is used: the egress guard's. Redirects are never followed
+	HTTP       *http.Client  // its Transport is used, the egress guard's; redirects are never followed
 	AllowStdio bool          // servers may be commands on this machine
 	MaxBytes   int64         // of one answer; default 4 MiB
 	Idle       time.Duration // after which a session that nobody uses is closed; default 5 minutes

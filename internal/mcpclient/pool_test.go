@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ func speak(t *testing.T, p *mcpclient.Pool, srv mcpclient.Server) {
 		"structured": {value: `{"type":"fixed_output","id":` + bigID + `,"args":{"error":"x"}}`},
 		"text":       {value: `{"type":"needs_human","id":` + bigID + `}`},
 		"words":      {value: `"I am\nat a loss"`},
+		"brackets":   {value: `{"s":"\"` + strings.Repeat("[{", 500) + `"}`},
 		"failing":    {value: `"boom"`, isError: true},
 		"deep":       {err: mcpclient.ErrTooDeep},
 		"nope":       {err: mcpclient.ErrNoTool},
@@ -190,6 +192,56 @@ func TestUnusedSessionsEnd(t *testing.T) {
 		case <-patient(t).Done():
 			t.Fatal("the session was not ended")
 		}
+	}
+}
+
+// A new session puts out the one that nobody used for longest.
+func TestSessionsAreBounded(t *testing.T) {
+	t.Parallel()
+	ended := make(chan string, 8)
+	var servers []mcpclient.Server
+	for _, id := range []string{"a", "b", "c"} {
+		h := handlers(newServer(hooks{}))["stateful"]
+		servers = append(servers, mcpclient.Server{ID: id, URL: serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h.ServeHTTP(w, r)
+			if r.Method == http.MethodDelete {
+				ended <- id
+			}
+		}))})
+	}
+	p, _ := newPool(t, mcpclient.Options{Sessions: 2})
+	for _, i := range []int{0, 1, 0, 2} {
+		if _, err := p.Call(patient(t), servers[i], "text", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case got := <-ended:
+		if got != "b" {
+			t.Errorf("got the session with %s ended, want that with b", got)
+		}
+	case <-patient(t).Done():
+		t.Error("no session was ended")
+	}
+}
+
+// The bound is on one answer, not on all that a session brings.
+func TestSessionsMayBringMuchInSum(t *testing.T) {
+	t.Parallel()
+	servers := map[string]mcpclient.Server{"stdio": command(t, filepath.Join(t.TempDir(), "x"))}
+	for name, h := range handlers(newServer(hooks{})) {
+		servers[name] = mcpclient.Server{URL: serve(t, h)}
+	}
+	for name, srv := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, _ := newPool(t, mcpclient.Options{MaxBytes: 64 << 10, AllowStdio: true})
+			for range 5 {
+				if r, err := p.Call(patient(t), srv, "half", nil); err != nil || len(r.Text) != 1 || len(r.Text[0]) != 40<<10 {
+					t.Fatalf("got %d texts, %v", len(r.Text), err)
+				}
+			}
+		})
 	}
 }
 

@@ -70,7 +70,7 @@ func (p *Pool) dial(ctx context.Context, srv Server, sse bool) (*session, error)
 	l := newLink(p.o.MaxBytes, srv.Headers)
 	base := p.o.HTTP.Transport
 	if base == nil {
-		base = http.DefaultTransport
+		return nil, fail(ErrUnreachable, nil, "the way out, through the egress guard, is not set")
 	}
 	client := &http.Client{
 		Transport:     &door{base: base, origin: originOf(u), link: l, sse: sse},
