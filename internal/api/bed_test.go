@@ -199,6 +199,13 @@ func (s *scripted) happens(run string, events ...flow.Event) {
 	}
 }
 
+// refuse makes every operation answer err.
+func (s *scripted) refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = err
+}
+
 func (s *scripted) refusal() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -313,8 +320,8 @@ func (s *scripted) AnswerGate(_ context.Context, _ flow.Caller, in *engine.Answe
 	return &flow.Gate{ID: in.ID, Answer: &in.Body}, s.refusal()
 }
 
-// desk answers for recovery.
-type desk struct{}
+// desk answers for recovery. Trials wait on it while it has a hold.
+type desk struct{ hold chan struct{} }
 
 func (*desk) CasesList(context.Context, flow.Caller, *recovery.CasesListIn) (*recovery.List[flow.Case], error) {
 	return &recovery.List[flow.Case]{Items: []flow.Case{}}, nil
@@ -328,7 +335,14 @@ func (*desk) CasesReplay(_ context.Context, _ flow.Caller, in *recovery.ReplayIn
 	return &recovery.ReplayView{CaseID: in.ID, Now: recovery.TrialResult{Agent: in.Body.Agent}}, nil
 }
 
-func (*desk) AgentsTest(_ context.Context, _ flow.Caller, in *recovery.AgentsTestIn) (*recovery.TrialResult, error) {
+func (d *desk) AgentsTest(ctx context.Context, _ flow.Caller, in *recovery.AgentsTestIn) (*recovery.TrialResult, error) {
+	if d.hold != nil {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-d.hold:
+		}
+	}
 	return &recovery.TrialResult{Agent: in.Body.Agent, Action: in.Body.Input}, nil
 }
 

@@ -26,12 +26,12 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, within time.D
 	if r.ContentLength > limit {
 		return tooLarge(limit)
 	}
-	// The socket's deadline goes by the machine's clock. It is taken off
-	// afterwards: it would end the request while the operation works.
+	// The socket's deadline goes by the machine's clock. It is taken off after
+	// a whole body, because it would end the request while the operation works;
+	// it stays on a broken one, of which the rest is still waited for.
 	conn := http.NewResponseController(w)
 	_ = conn.SetReadDeadline(time.Now().Add(within))
 	b, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
-	_ = conn.SetReadDeadline(time.Time{})
 	var slow net.Error
 	switch {
 	case int64(len(b)) > limit:
@@ -41,6 +41,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, within time.D
 	case err != nil:
 		return refuse(http.StatusBadRequest, "the body broke off", "body", "send it again")
 	}
+	_ = conn.SetReadDeadline(time.Time{})
 	if p := checkText(b); p != nil {
 		return p
 	}

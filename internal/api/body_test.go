@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/longstop-dev/longstop/internal/api"
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -173,6 +176,28 @@ func TestChunkedBodiesAreBounded(t *testing.T) {
 type endless struct{}
 
 func (*endless) Read(p []byte) (int, error) { return copy(p, strings.Repeat(" ", len(p))), nil }
+
+// TestABodyHasATimeToArriveAndNotTheOperation holds an operation for longer
+// than its body may take, and sends a body that stops halfway.
+func TestABodyHasATimeToArriveAndNotTheOperation(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, func(c *api.Config) { c.Limits.BodyTime = 50 * time.Millisecond })
+	b.desk.hold = make(chan struct{})
+	time.AfterFunc(200*time.Millisecond, func() { close(b.desk.hold) })
+	if a := b.do("POST", "/v1/agents/test", "application/json", `{"agent":"mcp:a"}`); a.status != 200 {
+		t.Errorf("a long operation: got %d %s, want 200", a.status, a.body)
+	}
+	conn, err := net.Dial("tcp", b.srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "PUT /v1/secrets/a HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Length: 100\r\n\r\n{", b.owner)
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil || !strings.Contains(line, " 408 ") {
+		t.Errorf("half a body: got %q, %v; want 408", line, err)
+	}
+}
 
 func TestNumbersKeepTheirDigits(t *testing.T) {
 	t.Parallel()

@@ -246,8 +246,18 @@ func TestWhatCannotBeFollowed(t *testing.T) {
 			}
 		}
 	}
-	if a := b.do("GET", "/v1/runs/run_1/events", "", "", "Upgrade", "websocket", "Connection", "Upgrade"); a.status != 400 && a.status != 426 {
-		t.Errorf("half a handshake: got %d, want 400 or 426", a.status)
+	for _, tc := range []struct {
+		header []string
+		want   int
+	}{
+		{[]string{"Upgrade", "websocket", "Connection", "Upgrade"}, 400},
+		{[]string{"Upgrade", "websocket"}, 426},
+		{[]string{"Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Origin", "https://evil.example"}, 403},
+	} {
+		a := b.do("GET", "/v1/runs/run_1/events", "", "", tc.header...)
+		if p := a.problem(t); a.status != tc.want || p.Fix == "" {
+			t.Errorf("%v: got %d %s, want %d", tc.header, a.status, a.body, tc.want)
+		}
 	}
 }
 

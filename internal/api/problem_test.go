@@ -33,20 +33,20 @@ func serve(h http.Handler, method, path, kind, body string) answer {
 
 func TestEveryCodeHasAStatus(t *testing.T) {
 	t.Parallel()
+	b := newBed(t)
 	for code, want := range map[flow.Code]int{flow.CodeInvalid: 422, flow.CodeUnauthenticated: 401, flow.CodeForbidden: 403, flow.CodeNotFound: 404,
 		flow.CodeConflict: 409, flow.CodeStale: 409, flow.CodeTooLarge: 413, flow.CodeRateLimited: 429, flow.CodeUnavailable: 503, flow.CodeInternal: 500} {
-		b := newBed(t)
-		b.eng.fail = (&flow.Error{Code: code, Message: "it is wrong", Field: "a.b", Fix: "do it right", Problems: []flow.Problem{{Field: "a.b", Message: "m", Fix: "f", Line: 3}},
-			Err: errors.New("the cause")})
+		b.eng.refuse(&flow.Error{Code: code, Message: "it is wrong", Field: "a.b", Fix: "do it right", Problems: []flow.Problem{{Field: "a.b", Message: "m", Fix: "f", Line: 3}},
+			Err: errors.New("the cause of " + string(code))})
 		a := b.do("GET", "/v1/runs", "", "")
 		p := a.problem(t)
 		if a.status != want || p.Code != code {
 			t.Errorf("%s: got %d %s, want %d", code, a.status, p.Code, want)
 		}
-		if strings.Contains(a.body, "cause") {
+		if strings.Contains(a.body, "cause of") {
 			t.Errorf("%s: the cause is told: %s", code, a.body)
 		}
-		if !strings.Contains(b.log.String(), "the cause") {
+		if !strings.Contains(b.log.String(), "the cause of "+string(code)) {
 			t.Errorf("%s: the cause is not in the log", code)
 		}
 		if code == flow.CodeInternal {
@@ -64,7 +64,7 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 func TestAnErrorOfNoKindIsOurs(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	b.eng.fail = errors.New("sql: " + planted)
+	b.eng.refuse(errors.New("sql: " + planted))
 	if a := b.do("GET", "/v1/runs", "", ""); a.status != 500 || a.problem(t).Code != flow.CodeInternal || strings.Contains(a.body, planted) {
 		t.Errorf("got %d %s, want 500 without its text", a.status, a.body)
 	}

@@ -22,7 +22,7 @@ const eventProtocol = "longstop.v1"
 // last event, 1001 when the process ends, 1008 when the key holds no longer
 // and 1011 when reading fails; a follower resumes with ?after=.
 func (f *feed) socket(w http.ResponseWriter, r *http.Request) {
-	c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{eventProtocol}, OriginPatterns: f.a.origins()})
+	c, err := websocket.Accept(&handshake{ResponseWriter: w}, r, &websocket.AcceptOptions{Subprotocols: []string{eventProtocol}, OriginPatterns: f.a.origins()})
 	if err != nil {
 		f.a.log.LogAttrs(r.Context(), slog.LevelDebug, "no websocket", slog.String("error", err.Error()))
 		return // it has answered
@@ -78,3 +78,34 @@ func (s *socket) timed(ctx context.Context, do func(context.Context) error) erro
 	s.failed = err != nil
 	return err
 }
+
+// handshake words the library's refusals of a handshake as ours.
+type handshake struct {
+	http.ResponseWriter
+	refused bool
+}
+
+// WriteHeader answers a refusal whole.
+func (h *handshake) WriteHeader(status int) {
+	if status < 400 {
+		h.ResponseWriter.WriteHeader(status)
+		return
+	}
+	h.refused = true
+	what, fix := "this is no WebSocket handshake", "send one of version 13, or leave Upgrade out and ask for text/event-stream"
+	if status == http.StatusForbidden {
+		what, fix = "pages of this origin may not follow runs here", "call from a page of this server's public URL, or from outside a browser"
+	}
+	refuse(status, what, "", fix).write(h.ResponseWriter)
+}
+
+// Write drops the library's own words.
+func (h *handshake) Write(b []byte) (int, error) {
+	if h.refused {
+		return len(b), nil
+	}
+	return h.ResponseWriter.Write(b)
+}
+
+// Unwrap lets the socket behind be reached.
+func (h *handshake) Unwrap() http.ResponseWriter { return h.ResponseWriter }
