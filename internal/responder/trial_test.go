@@ -124,7 +124,7 @@ func TestRealMCPServer(t *testing.T) {
 	})
 	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
 	t.Cleanup(web.Close)
-	pool := mcpclient.New(mcpclient.Options{HTTP: &http.Client{}})
+	pool := mcpclient.New(mcpclient.Options{HTTP: &http.Client{Transport: &http.Transport{}}})
 	t.Cleanup(pool.Close)
 	m := NewMCP(NewTools(one{web.URL}, pool, testClock()))
 	for _, form := range []string{"structured", "text"} {
