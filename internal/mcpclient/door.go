@@ -80,7 +80,7 @@ func (d *door) admit(req *http.Request, resp *http.Response) (*http.Response, er
 	switch {
 	case req.Method == http.MethodPost && (d.sse || len(body) == 0 || notification(req)): // no answer is due
 	case kind != "application/json":
-		return nil, fail(ErrProtocol, nil, "it answers with %s", cmp.Or(kind, "something without a content type"))
+		return nil, fail(ErrProtocol, nil, "it answers with %s", cmp.Or(d.link.masked(kind), "something without a content type"))
 	case !json.Valid(body):
 		return nil, fail(ErrProtocol, nil, "its JSON cannot be read")
 	}

@@ -134,6 +134,9 @@ func sorted(ctx context.Context, err error, l *link) error {
 	if seen := reason(err); seen != "" {
 		return fail(ErrProtocol, nil, "%s", l.masked(seen))
 	}
+	if said := l.stderr.line(); said != "" {
+		return fail(ErrUnreachable, nil, "the command ended before it answered: %s", said)
+	}
 	return fail(ErrUnreachable, nil, "it closed the connection before it answered")
 }
 

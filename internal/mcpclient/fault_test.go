@@ -1,10 +1,12 @@
 package mcpclient_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -51,14 +53,30 @@ func hang(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
+// inCalls is a good server that opens sessions and lists tools, where h
+// answers the calls of tools.
+func inCalls(name string, h http.HandlerFunc) http.Handler {
+	good := handlers(newServer(hooks{}))[name]
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(b))
+		if bytes.Contains(b, []byte(`"tools/call"`)) {
+			h(w, r)
+			return
+		}
+		good.ServeHTTP(w, r)
+	})
+}
+
+// What a server may do wrong when a session is opened, and when a tool is
+// called. Each is sorted, within the caller's time, and says no secret.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	const key = "s3cr3t-t0ken"
 	deep := `{"jsonrpc":"2.0","id":1,"result":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}`
-	echo := func(w http.ResponseWriter, r *http.Request) {
-		answer(http.StatusUnprocessableEntity, "application/json",
-			`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"what is `+r.Header.Get("Authorization")+`?"}}`)(w, r)
-	}
 	for name, c := range map[string]struct {
 		h    http.HandlerFunc
 		want error
@@ -86,18 +104,18 @@ func TestFaults(t *testing.T) {
 			w.(http.Flusher).Flush()
 			hang(w, r)
 		}, mcpclient.ErrTimeout, ""},
-		"drip": {drip, mcpclient.ErrTimeout, ""},
-		"echo": {echo, mcpclient.ErrProtocol, "what is"},
+		"drip":   {drip, mcpclient.ErrTimeout, ""},
+		"aborts": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, mcpclient.ErrUnreachable, ""},
 	} {
-		for _, transport := range []string{"streamable-http", ""} {
-			t.Run(name+" "+transport, func(t *testing.T) {
+		for when, h := range map[string]http.Handler{"at once": c.h, "stateful": inCalls("stateful", c.h), "stateless JSON": inCalls("stateless JSON", c.h)} {
+			t.Run(name+", "+when, func(t *testing.T) {
 				t.Parallel()
 				p, _ := newPool(t, mcpclient.Options{})
 				ctx, began := patient(t), time.Now()
 				if errors.Is(c.want, mcpclient.ErrTimeout) {
 					ctx = within(t, 300*time.Millisecond)
 				}
-				srv := mcpclient.Server{ID: "a", URL: serve(t, c.h) + "/mcp?token=" + key, Transport: transport, Headers: map[string]string{"Authorization": "Bearer " + key}}
+				srv := mcpclient.Server{ID: "a", URL: serve(t, h) + "/mcp?token=" + key, Headers: map[string]string{"Authorization": "Bearer " + key}}
 				_, err := p.Call(ctx, srv, "x", nil)
 				if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), key) || len(err.Error()) > 300 {
 					t.Errorf("got %v, want %v with %q", err, c.want, c.says)
@@ -106,6 +124,26 @@ func TestFaults(t *testing.T) {
 					t.Errorf("it took %v, want about 300 ms", took)
 				}
 			})
+		}
+	}
+}
+
+// Some servers repeat what they were sent.
+func TestEchoedHeadersAreMasked(t *testing.T) {
+	t.Parallel()
+	echo := func(status int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			answer(status, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"what is `+r.Header.Get("Authorization")+`?"}}`)(w, r)
+		}
+	}
+	p, _ := newPool(t, mcpclient.Options{})
+	for _, status := range []int{401, 404, 422, 500} {
+		for when, h := range map[string]http.Handler{"at once": echo(status), "in calls": inCalls("stateful", echo(status))} {
+			r, err := p.Call(patient(t), mcpclient.Server{URL: serve(t, h), Headers: map[string]string{"Authorization": "Bearer s3cr3t-t0ken"}}, "x", nil)
+			said := fmt.Sprint(err, r.Text)
+			if err == nil && !r.IsError || strings.Contains(said, "s3cr3t") || !strings.Contains(said, "what is") && !errors.Is(err, mcpclient.ErrTimeout) {
+				t.Errorf("%d %s: got %s, %v", status, when, said, r.IsError)
+			}
 		}
 	}
 }

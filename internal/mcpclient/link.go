@@ -18,6 +18,7 @@ type link struct {
 	calls   atomic.Int64            // under way
 	left    atomic.Int64            // what a stream that outlives calls may still send
 	breach  atomic.Pointer[failure] // what broke the session
+	stderr  tail                    // of a command
 }
 
 func newLink(max int64, headers map[string]string) *link {

@@ -27,6 +27,7 @@ func (p *Pool) start(ctx context.Context, srv Server) (*session, error) {
 	return p.open(ctx, l, func(life context.Context) (mcp.Transport, error) {
 		cmd := exec.CommandContext(life, srv.Command[0], srv.Command[1:]...)
 		cmd.Env = environment()
+		cmd.Stderr = &l.stderr
 		ownGroup(cmd)
 		cmd.Cancel = func() error { killGroup(cmd); return nil }
 		cmd.WaitDelay = goodbye
@@ -47,6 +48,29 @@ func (p *Pool) start(ctx context.Context, srv Server) (*session, error) {
 			MaxLineLength: int(p.o.MaxBytes),
 		}, nil
 	})
+}
+
+// tail keeps the end of what a command writes, to be shown when it dies.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write keeps the last 1 KiB.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p[max(0, len(p)-1024):]...)
+	t.text = t.text[max(0, len(t.text)-1024):]
+	return len(p), nil
+}
+
+// line gives the last line that is not empty.
+func (t *tail) line() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.TrimSpace(string(t.text))
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // environment is this process's without LONGSTOP_ variables.
@@ -86,6 +110,7 @@ func (c *process) Close() error {
 		_ = c.cmd.Wait() // how it ends is its own affair
 		slow.Stop()
 		dead.Stop()
+		killGroup(c.cmd) // what it started and left behind
 	})
 	return nil
 }

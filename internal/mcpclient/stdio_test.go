@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,11 +20,24 @@ import (
 
 // stdioServer is what the test binary does when it is started as a command.
 func stdioServer(how string) int {
+	how, addr, _ := strings.Cut(how, "@") // where it is to hold a connection while it lives
+	if addr != "" {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			return 1
+		}
+		defer c.Close()
+	}
 	switch how {
+	case "parent":
+		if exec.Command(os.Args[0], "stdio-server", "silent@"+addr).Start() != nil {
+			return 1
+		}
 	case "garbage":
 		fmt.Println("Welcome to my agent! {")
 		select {}
 	case "ends":
+		fmt.Fprintln(os.Stderr, "starting\ncannot read my settings")
 		return 3
 	case "silent":
 		select {}
@@ -88,6 +103,43 @@ func TestStdio(t *testing.T) {
 	}
 }
 
+// Close ends commands, also those that are deaf to it, and what they started.
+func TestCommandsEndWithThePool(t *testing.T) {
+	t.Parallel()
+	for how, lives := range map[string]int{"silent": 1, "parent": 2} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			p := mcpclient.New(mcpclient.Options{AllowStdio: true})
+			got := make(chan error, 1)
+			go func() { _, err := p.Tools(patient(t), command(t, how+"@"+l.Addr().String())); got <- err }()
+			var held []net.Conn
+			for range lives {
+				c, err := l.Accept()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				held = append(held, c)
+			}
+			p.Close()
+			if err := <-got; how == "silent" && !errors.Is(err, mcpclient.ErrClosed) {
+				t.Errorf("the call under way: got %v, want %v", err, mcpclient.ErrClosed)
+			}
+			for i, c := range held {
+				_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+				if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("process %d lives on: %v", i, err)
+				}
+			}
+		})
+	}
+}
+
 func TestStdioIsRefused(t *testing.T) {
 	t.Parallel()
 	p, _ := newPool(t, mcpclient.Options{})
@@ -105,7 +157,7 @@ func TestStdioFaults(t *testing.T) {
 		says string
 	}{
 		"garbage":    {command(t, "garbage"), mcpclient.ErrProtocol, "invalid character 'W'"},
-		"ends":       {command(t, "ends"), mcpclient.ErrUnreachable, "closed the connection"},
+		"ends":       {command(t, "ends"), mcpclient.ErrUnreachable, "cannot read my settings"},
 		"silent":     {command(t, "silent"), mcpclient.ErrTimeout, ""},
 		"flood":      {command(t, "flood"), mcpclient.ErrProtocol, ""},
 		"deep":       {command(t, "deep"), mcpclient.ErrTooDeep, ""},
