@@ -73,7 +73,7 @@ func TestWatchersMissNothing(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.eng.happens("run_1", kind(flow.EventRunStarted))
-	const watchers, bursts, each = 200, 20, 12
+	const watchers, bursts, each = 200, 12, 20
 	var wg sync.WaitGroup
 	for i := range watchers {
 		after := int64(i % 3) // 0 and 1 catch up, 2 waits
@@ -128,7 +128,7 @@ func TestASlowReaderIsLetGo(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, func(c *api.Config) { c.Limits = api.Limits{WriteTime: 100 * time.Millisecond, Followers: 1} })
 	big, _ := json.Marshal(strings.Repeat("x", 1<<20))
-	b.eng.happens("run_1", slices.Repeat([]flow.Event{{Type: flow.EventStepStarted, Data: big}}, 40)...)
+	b.eng.happens("run_1", slices.Repeat([]flow.Event{{Type: flow.EventStepStarted, Data: big}}, 16)...)
 	b.mustDial("") // reads nothing
 	a := b.do("GET", "/v1/runs/run_1/events", "", "", "Accept", "text/event-stream")
 	if p := a.problem(t); a.status != 503 || p.Code != flow.CodeUnavailable {
@@ -144,7 +144,7 @@ func TestASlowStreamIsLetGo(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, func(c *api.Config) { c.Limits = api.Limits{WriteTime: 100 * time.Millisecond} })
 	big, _ := json.Marshal(strings.Repeat("x", 1<<20))
-	b.eng.happens("run_1", slices.Repeat([]flow.Event{{Type: flow.EventStepStarted, Data: big}}, 40)...)
+	b.eng.happens("run_1", slices.Repeat([]flow.Event{{Type: flow.EventStepStarted, Data: big}}, 16)...)
 	resp := b.stream("", nil)
 	<-b.eng.gone
 	resp.Body.Close()
