@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -34,7 +33,7 @@ type parts struct {
 	agents  *responder.A2A
 	desk    *recovery.Desk
 	engine  *engine.Engine
-	handler http.Handler
+	api     *api.API
 }
 
 // build makes every part and joins them; nothing runs yet.
@@ -66,7 +65,7 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.engine = engine.New(engine.Config{Runs: p.store, Records: p.store, Versions: p.store, Types: types, Recovery: p.desk, Workspaces: p.access,
 		Dispatch: dispatch.NewLocal(c.Clock, p.store), Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64,
 		Node: ident.New("node"), MaxActive: c.MaxActive, Log: c.Log})
-	p.handler = p.face(c)
+	p.api = p.face(c)
 	return p, nil
 }
 
@@ -111,7 +110,7 @@ func Validate(name string, src []byte) (*flow.Definition, error) {
 }
 
 // face makes the handler of what the server shows outside.
-func (p *parts) face(c Config) http.Handler {
+func (p *parts) face(c Config) *api.API {
 	return api.New(api.Config{Engine: p.engine, Access: p.access, Recovery: p.desk, Ready: p.store.Ping,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
 }
