@@ -27,13 +27,13 @@ import (
 
 // parts are what a server is made of, in the order in which they are made.
 type parts struct {
-	store   *store.Store
-	pool    *mcpclient.Pool
-	access  *access.Service
-	agents  *responder.A2A
-	desk    *recovery.Desk
-	engine  *engine.Engine
-	api     *api.API
+	store  *store.Store
+	pool   *mcpclient.Pool
+	access *access.Service
+	agents *responder.A2A
+	desk   *recovery.Desk
+	engine *engine.Engine
+	api    *api.API
 }
 
 // build makes every part and joins them; nothing runs yet.
