@@ -63,9 +63,7 @@ func (c *gatesShowCmd) Run(a *app) error {
 		}
 		said(a, "your agent", g.Agent)
 		said(a, "the built-in", g.Builtin)
-		if len(g.Proposal) > 0 {
-			fmt.Fprintf(a.out, "  to approve: %s\n", show.Clean(pretty(g.Proposal)))
-		}
+		proposal(a, g.Proposal)
 		if g.Answer != nil {
 			fmt.Fprintf(a.out, "  answered %s by %s %s\n", a.ink.Bold(show.Line(g.Answer.Answer, 20)), g.AnsweredBy, show.Line(g.Answer.Reason, 120))
 		}
@@ -74,6 +72,25 @@ func (c *gatesShowCmd) Run(a *app) error {
 		}
 		return nil
 	})
+}
+
+// proposal shows what is to be approved: a code fix as its code and what it
+// changes, anything else as it is.
+func proposal(a *app, raw json.RawMessage) {
+	if len(raw) == 0 {
+		return
+	}
+	var p struct {
+		Type          flow.ActionType `json:"type"`
+		Code          string          `json:"code"`
+		Input, Output any
+	}
+	if json.Unmarshal(raw, &p) != nil || p.Type != flow.ActionCodeFix {
+		fmt.Fprintf(a.out, "  to approve: %s\n", show.Clean(pretty(raw)))
+		return
+	}
+	fmt.Fprintf(a.out, "  the code:\n%s\n  what it makes of the answer:\n", indent(show.Clean(p.Code), "    "))
+	show.Diff(a.out, a.ink, "    ", p.Input, p.Output)
 }
 
 func said(a *app, who string, e *flow.Escalation) {

@@ -117,7 +117,7 @@ func (f follower) lines(r *client.Run) (each func(flow.Event), done func()) {
 
 // how is the command that answers a gate.
 func (f follower) how(gate string) string {
-	return "longstop gates answer " + gate + " output --output '{...}'   (or edit, hint, skip, fail)"
+	return "longstop gates show " + gate + "; then: longstop gates answer " + gate + " output --output '{...}'   (or edit, hint, skip, fail; approve or refuse for an approval)"
 }
 
 func (f follower) parked(id string) error {

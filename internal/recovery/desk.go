@@ -58,7 +58,7 @@ type Records interface {
 	Gates(ctx context.Context, workspace, runID, status, after string, limit int) ([]flow.Gate, error)
 }
 
-// Config is what a desk is made of. All members are required.
+// Config is what a desk is made of. All members but Sandbox are required.
 type Config struct {
 	Settings   Settings
 	Secrets    Secrets
@@ -66,6 +66,7 @@ type Config struct {
 	Tools      Tools
 	Records    Records
 	Trier      Trier
+	Sandbox    Sandbox         // runs code fixes; nil refuses them
 	Responders []Responder     // found by their names
 	Types      []flow.StepType // what of each type's config a mend may change
 	Clock      flow.Clock

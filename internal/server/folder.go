@@ -67,6 +67,9 @@ func heldBy(lock *os.File) string {
 
 func (f *folder) database() string { return filepath.Join(f.dir, "longstop.db") }
 
+// cache is for what can be made again.
+func (f *folder) cache() string { return filepath.Join(f.dir, "cache") }
+
 // announce writes server.json, readable by this user only.
 func (f *folder) announce(h Holder) error {
 	b, err := json.Marshal(h)
