@@ -125,7 +125,9 @@ type gateData struct {
 	ExpiresAt  *time.Time    `json:"expiresAt,omitempty"`
 	Diagnosis  string        `json:"diagnosis,omitempty"`
 	Suggestion string        `json:"suggestion,omitempty"`
+	Message    string        `json:"message,omitempty"`
 	Answer     string        `json:"answer,omitempty"`
+	Hint       string        `json:"hint,omitempty"`
 	Reason     string        `json:"reason,omitempty"`
 	By         string        `json:"by,omitempty"`
 }

@@ -3,9 +3,10 @@ package server
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
+
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -44,11 +45,20 @@ func take(dir string) (*folder, error) {
 		return nil, flow.Errorf(flow.CodeConflict, "the data folder %s is held by %s", dir, holder).At("--data").
 			Right("stop that process, name another folder, or talk to the server that runs").Because(err)
 	}
-	if err := errors.Join(lock.Truncate(0), writeAt(lock, fmt.Sprint(os.Getpid()))); err != nil {
+	if err := errors.Join(lock.Truncate(0), writeAt(lock, holderName())); err != nil {
 		lock.Close()
 		return nil, flow.Errorf(flow.CodeUnavailable, "the data folder %s cannot be written", dir).At("--data").Because(err)
 	}
 	return &folder{dir: dir, lock: lock}, nil
+}
+
+// holderName tells people which process this is.
+func holderName() string {
+	name := strconv.Itoa(os.Getpid())
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		name += " (longstop " + os.Args[1] + ")"
+	}
+	return name
 }
 
 func writeAt(f *os.File, text string) error {
@@ -57,7 +67,7 @@ func writeAt(f *os.File, text string) error {
 }
 
 func heldBy(lock *os.File) string {
-	b := make([]byte, 32)
+	b := make([]byte, 128)
 	n, _ := lock.ReadAt(b, 0)
 	if pid := strings.TrimSpace(string(b[:n])); pid != "" {
 		return "process " + pid

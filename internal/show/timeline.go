@@ -45,6 +45,7 @@ type data struct {
 	Suggestion     string        `json:"suggestion"`
 	Answer         string        `json:"answer"`
 	Reason         string        `json:"reason"`
+	Hint           string        `json:"hint"`
 }
 
 // Event writes one event.
@@ -71,7 +72,7 @@ func (t *Timeline) Event(e flow.Event) {
 		t.cases[i] = d.CaseID
 		t.line(t.Ink.Bad("✗"), i, d.ID, "%s", Line(d.Error, 100))
 	case flow.EventStepAdapting:
-		t.adapting(i)
+		t.adapting(i, e.At)
 	case flow.EventStepSuspended:
 		t.line(t.Ink.Faint("…"), i, d.ID, "waits %s", in(e.At, d.DueAt))
 	case flow.EventStepSkipped:
@@ -81,7 +82,7 @@ func (t *Timeline) Event(e flow.Event) {
 	case flow.EventGateOpened:
 		t.gate(d)
 	case flow.EventGateAnswered:
-		t.sub("%s answered %s %s", t.Ink.Good("✓"), t.Ink.Bold(Clean(d.Answer)), t.Ink.Faint(Line(d.Reason, 120)))
+		t.sub("%s answered %s %s", t.Ink.Good("✓"), t.Ink.Bold(Clean(d.Answer)), t.Ink.Faint(Line(strings.TrimSpace(d.Hint+" "+d.Reason), 120)))
 	case flow.EventGateExpired:
 		t.sub("%s nobody answered in time", t.Ink.Warn("…"))
 	}
@@ -124,7 +125,9 @@ func in(now time.Time, due *time.Time) string {
 }
 
 // adapting shows what recovery made of the step's case.
-func (t *Timeline) adapting(i int) {
+//
+// A case may have been answered since: only what was said by then is shown.
+func (t *Timeline) adapting(i int, by time.Time) {
 	id := t.cases[i]
 	if id == "" || t.Case == nil {
 		return
@@ -135,10 +138,13 @@ func (t *Timeline) adapting(i int) {
 		return
 	}
 	for _, a := range k.Asked[min(t.shown[id], len(k.Asked)):] {
+		if a.At.After(by) {
+			break
+		}
 		t.asked(a)
+		t.shown[id]++
 	}
-	t.shown[id] = len(k.Asked)
-	if k.Before != nil || k.After != nil {
+	if all := t.shown[id] == len(k.Asked); all && (k.Before != nil || k.After != nil) {
 		Diff(t.W, t.Ink, t.Indent+"          ", k.Before, k.After)
 	}
 }
@@ -171,6 +177,9 @@ func Summary(action json.RawMessage) string {
 }
 
 func (t *Timeline) gate(d data) {
+	if d.Diagnosis == "" {
+		d.Diagnosis = d.Message
+	}
 	if d.Diagnosis == "" {
 		d.Diagnosis = "nobody could mend it"
 	}
