@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/longstop-dev/longstop/internal/client"
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -67,11 +68,45 @@ func (c *gatesShowCmd) Run(a *app) error {
 		if g.Answer != nil {
 			fmt.Fprintf(a.out, "  answered %s by %s %s\n", a.ink.Bold(show.Line(g.Answer.Answer, 20)), g.AnsweredBy, show.Line(g.Answer.Reason, 120))
 		}
-		if g.CaseID != "" {
-			fmt.Fprintf(a.out, "  %s\n", a.ink.Faint("longstop cases show "+g.CaseID))
-		}
-		return nil
+		return c.evidence(a, s, g)
 	})
+}
+
+// evidence shows what a person needs to answer with: what was sent, what came
+// back, what the output must be, and the commands.
+func (c *gatesShowCmd) evidence(a *app, s *session, g *flow.Gate) error {
+	url := ""
+	if g.CaseID != "" {
+		k, err := s.Case(a.ctx, g.CaseID)
+		if err != nil {
+			return err
+		}
+		if _, body, ok := strings.Cut(k.Input.Error, "\n"); ok {
+			fmt.Fprintf(a.out, "  it answered: %s\n", show.Line(body, 300))
+		}
+		if r := k.Input.ResolvedRequest; r != nil {
+			url = r.URL
+			fmt.Fprintf(a.out, "  sent to: %s\n", show.Line(url, 200))
+		}
+		if len(k.Contract) > 0 {
+			fmt.Fprintf(a.out, "  the output must satisfy: %s\n", show.Line(string(k.Contract), 200))
+		}
+		fmt.Fprintf(a.out, "  %s\n", a.ink.Faint("longstop cases show "+g.CaseID))
+	}
+	if g.Status != flow.GateOpen {
+		return nil
+	}
+	how := []string{"approve", "refuse --reason ..."}
+	if g.Kind == flow.GateNeedsHuman {
+		how = []string{"output --output '{...}'", "edit --modifications '{}'          run it again as it is", "hint --hint \"...\"                 ask the agents again", "skip", "fail"}
+		if url != "" {
+			how = append(how, "edit --modifications '{\"httpRequest\": {\"url\": \""+url+"\"}}'")
+		}
+	}
+	for _, h := range how {
+		fmt.Fprintf(a.out, "    longstop gates answer %s %s\n", g.ID, show.Clean(h))
+	}
+	return nil
 }
 
 // proposal shows what is to be approved: a code fix as its code and what it
@@ -146,7 +181,11 @@ func (c *gatesAnswerCmd) Run(a *app) error {
 		if c.JSON {
 			return a.printJSON(v)
 		}
-		fmt.Fprintf(a.out, "answered; run %s goes on\n", v.RunID)
+		if c.Answer == "fail" || c.Answer == "refuse" {
+			fmt.Fprintf(a.out, "answered; see longstop runs show %s\n", v.RunID)
+			return nil
+		}
+		fmt.Fprintf(a.out, "answered; run %s goes on. To see it: longstop runs follow %s\n", v.RunID, v.RunID)
 		return nil
 	})
 }

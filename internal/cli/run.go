@@ -61,7 +61,10 @@ func readSource(a *app, file string) ([]byte, error) {
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return nil, flow.Errorf(flow.CodeInvalid, "%s cannot be read", file).Right("name a workflow in YAML or JSON; `longstop init` writes one").Because(err)
+		if i, statErr := os.Stat(file); statErr == nil && i.IsDir() {
+			return nil, flow.Errorf(flow.CodeInvalid, "%s is a folder", file).Right("name the files in it")
+		}
+		return nil, flow.Errorf(flow.CodeInvalid, "%s cannot be read: %v", file, errors.Unwrap(err)).Right("name a workflow in YAML or JSON; `longstop init` writes one").Because(err)
 	}
 	return b, nil
 }
@@ -112,7 +115,13 @@ func (f follower) lines(r *client.Run) (each func(flow.Event), done func()) {
 	line := &show.Timeline{W: spin, Ink: f.a.ink,
 		Case:   func(id string) (*flow.Case, error) { return f.s.Case(f.a.ctx, id) },
 		Answer: func(id string) string { return f.how(id) }}
-	return func(ev flow.Event) { line.Event(ev); spin.at(ev) }, spin.stop
+	return func(ev flow.Event) {
+		line.Event(ev)
+		if ev.Type == flow.EventGateOpened && !f.noWait {
+			fmt.Fprintln(spin, f.a.ink.Faint("          from another terminal in this folder; Ctrl-C here loses nothing: the run stays at its gate"))
+		}
+		spin.at(ev)
+	}, spin.stop
 }
 
 // how is the command that answers a gate.

@@ -61,7 +61,14 @@ func (c *runsShowCmd) Run(a *app) error {
 		fmt.Fprintf(a.out, "%s  %s  started %s\n", a.ink.Bold(r.Workflow), r.ID, r.CreatedAt.Local().Format(time.DateTime))
 		f := follower{a: a, s: s}
 		line := &show.Timeline{W: a.out, Ink: a.ink, Case: func(id string) (*flow.Case, error) { return s.Case(a.ctx, id) },
-			Answer: func(id string) string { return f.how(id) }}
+			Answer: func(id string) string {
+				for _, g := range r.Gates {
+					if g.ID == id { // still open
+						return f.how(id)
+					}
+				}
+				return ""
+			}}
 		for after := int64(0); ; {
 			l, err := s.Events(a.ctx, r.ID, client.Records{After: after})
 			if err != nil {

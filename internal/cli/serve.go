@@ -75,6 +75,8 @@ func (c *devCmd) Run(a *app) error {
   longstop init                                  write workflow.yaml, with a step that fails
   longstop run workflow.yaml --input '{"userId": 42}'
   longstop agents test https://your-agent        would your agent's answer be taken?
+  longstop settings set recovery.a2a_agent_url https://your-agent
+or, from anywhere that has the key:
   curl -X PUT %s/v1/settings/recovery.a2a_agent_url \
     -H "Authorization: Bearer $LONGSTOP_KEY" -d '{"value": "https://your-agent"}'
 `, a.ink.Bold("Next"), s.URL())
@@ -157,6 +159,8 @@ func (c serving) announce(a *app, s *server.Server) {
 	fmt.Fprintf(a.out, "longstop %s serves on %s\n", server.Version(), a.ink.Bold(s.URL()))
 	if key := s.FirstKey(); key != "" {
 		fmt.Fprintf(a.out, "the owner's key, shown this once:\n  export LONGSTOP_KEY=%s\n", key)
+	} else {
+		fmt.Fprintln(a.out, a.ink.Faint("no key at hand? in another terminal: longstop keys create NAME --role owner --data "+s.DataDir()))
 	}
 	for _, w := range s.Warnings() {
 		fmt.Fprintln(a.out, a.ink.Warn("warning: "+w))

@@ -62,6 +62,13 @@ func (c *validateCmd) Run(a *app) error {
 	return nil
 }
 
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 // problems lists what an error says is wrong: itself if it lists nothing.
 func problems(err error) []flow.Problem {
 	e := asFlow(err)
@@ -73,7 +80,7 @@ func problems(err error) []flow.Problem {
 
 func (c *validateCmd) show(a *app, v checked) {
 	if v.Valid {
-		fmt.Fprintf(a.out, "%s %s: %s, %d steps\n", a.ink.Good("✓"), v.File, v.Name, v.Steps)
+		fmt.Fprintf(a.out, "%s %s: %s, %s\n", a.ink.Good("✓"), v.File, v.Name, count(v.Steps, "step"))
 		return
 	}
 	for _, p := range v.Problems {
