@@ -4,12 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-
-	"github.com/longstop-dev/longstop/internal/flow"
 )
 
 // database is what the store needs of an engine: this file and the file of
@@ -20,8 +15,6 @@ type database interface {
 	begin(ctx context.Context) (writeTx, error)
 	// migrate brings the schema up to date.
 	migrate(ctx context.Context) error
-	// lost is closed when writing is no longer ours; nil where that cannot be.
-	lost() <-chan struct{}
 	close() error
 }
 
@@ -36,29 +29,13 @@ type tx interface {
 	reader
 	// exec runs a statement and gives the number of rows it touched.
 	exec(ctx context.Context, q string, args ...any) (int64, error)
-	// put runs a statement, or has it wait to be sent together with others:
-	// its error may come from a later call, commit at the latest.
-	put(ctx context.Context, q string, args ...any) error
-	// touch is put for a statement that must touch a row: where there is none,
-	// the member of the batch at work is refused with refusal.
-	touch(ctx context.Context, refusal *flow.Error, q string, args ...any) error
 }
 
 type writeTx interface {
 	tx
-	// member says whose statements follow: those of the batch's i-th write.
-	member(i int)
-	// commit ends the transaction. A refusals error says that it was not
-	// committed because of these members and would be without them.
 	commit(ctx context.Context) error
 	rollback()
 }
-
-// refusals are refusals that came to light after later statements had been
-// sent, by the member they concern.
-type refusals map[int]*flow.Error
-
-func (r refusals) Error() string { return fmt.Sprintf("%d writes of the batch are refused", len(r)) }
 
 type row interface{ Scan(dest ...any) error }
 
@@ -89,7 +66,7 @@ func collect[T any](rs rows, err error, scan func(row) (T, error)) ([]T, error) 
 	return out, nil
 }
 
-func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) || errors.Is(err, pgx.ErrNoRows) }
+func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
 // micros is an instant as it is stored; the zero time is NULL.
 func micros(t time.Time) any {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"embed"
 	"errors"
 	"io/fs"
 	"net/url"
@@ -13,6 +14,9 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
+
+//go:embed migrations/*.sql
+var migrations embed.FS
 
 // sqlite is one file in WAL mode with full syncs: one connection writes, a few
 // read. The writer's statements are prepared once.
@@ -62,7 +66,7 @@ func (s *sqlite) close() error {
 func (s *sqlite) migrate(ctx context.Context) (err error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
-		return err
+		return unavailable(err)
 	}
 	// The one writing connection is lent to goose for the time it needs it.
 	s.conn.Close()
@@ -70,11 +74,23 @@ func (s *sqlite) migrate(ctx context.Context) (err error) {
 		conn, cErr := s.w.Conn(context.Background())
 		s.conn, err = conn, errors.Join(err, cErr)
 	}()
-	_, err = migrateTo(ctx, goose.DialectSQLite3, s.w, files)
-	return err
+	p, err := goose.NewProvider(goose.DialectSQLite3, s.w, files)
+	if err != nil {
+		return unavailable(err)
+	}
+	has, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return unavailable(err)
+	}
+	if sources := p.ListSources(); has > sources[len(sources)-1].Version {
+		return flow.Errorf(flow.CodeInvalid, "the database has schema version %d and this binary knows %d", has, sources[len(sources)-1].Version).
+			Right("use the newer binary that wrote it")
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return unavailable(err)
+	}
+	return nil
 }
-
-func (s *sqlite) lost() <-chan struct{} { return nil }
 
 // reading gives the prepared form of a query. All our queries are constants,
 // so that there are few; database/sql prepares each once per connection.
@@ -142,21 +158,6 @@ func (t *sqliteTx) exec(ctx context.Context, q string, args ...any) (int64, erro
 	}
 	return res.RowsAffected()
 }
-
-func (t *sqliteTx) put(ctx context.Context, q string, args ...any) error {
-	_, err := t.exec(ctx, q, args...)
-	return err
-}
-
-func (t *sqliteTx) touch(ctx context.Context, refusal *flow.Error, q string, args ...any) error {
-	n, err := t.exec(ctx, q, args...)
-	if err == nil && n == 0 {
-		return refusal
-	}
-	return err
-}
-
-func (t *sqliteTx) member(int) {}
 
 func (t *sqliteTx) query(ctx context.Context, q string, args ...any) (rows, error) {
 	st, err := t.prepared(ctx, q)
