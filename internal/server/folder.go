@@ -27,7 +27,7 @@ type Holder struct {
 	Key string `json:"key"` // holds as long as that process lives
 }
 
-// take makes the folder if it is missing and locks it. It answers conflict,
+// take makes the folder if it is missing and locks it. It answers unavailable,
 // naming the holder, if another process has it.
 func take(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -42,8 +42,8 @@ func take(dir string) (*folder, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		holder := heldBy(lock)
 		lock.Close()
-		return nil, flow.Errorf(flow.CodeConflict, "the data folder %s is held by %s", dir, holder).At("--data").
-			Right("stop that process, name another folder, or talk to the server that runs").Because(err)
+		return nil, flow.Errorf(flow.CodeUnavailable, "the data folder %s is held by %s", dir, holder).At("--data").
+			Right("stop that process, name another folder, or talk to the server that runs")
 	}
 	if err := errors.Join(lock.Truncate(0), writeAt(lock, holderName())); err != nil {
 		lock.Close()
