@@ -19,13 +19,20 @@ type gatesCmd struct {
 type gatesListCmd struct {
 	Status string `default:"open" enum:"open,answered,expired,closed,all" help:"open, answered, expired, closed or all."`
 	RunID  string `name:"run" help:"Only those of this run."`
-	After  string `help:"The cursor that the page before gave."`
+	paging
 	connection
+}
+
+// Help is shown under --help.
+func (gatesListCmd) Help() string {
+	return `Examples:
+  longstop gates list
+  longstop gates list --status all --run RUN`
 }
 
 // Run lists gates.
 func (c *gatesListCmd) Run(a *app) error {
-	f := client.GateFilter{Page: client.Page{After: c.After}, RunID: c.RunID, Status: c.Status}
+	f := client.GateFilter{Page: c.page(), RunID: c.RunID, Status: c.Status}
 	if f.Status == "all" {
 		f.Status = ""
 	}
@@ -38,7 +45,7 @@ func (c *gatesListCmd) Run(a *app) error {
 		for _, g := range l.Items {
 			rows = append(rows, []string{g.ID, string(g.Kind), string(g.Status), g.Workflow, fmt.Sprint(g.StepIndex), show.Line(g.Error, 50), ago(g.OpenedAt)})
 		}
-		defer a.more(l.Next, "--after")
+		defer a.more(c.JSON, l.Next)
 		return a.table(c.JSON, l, []string{"gate", "kind", "status", "workflow", "step", "error", "opened"}, rows)
 	})
 }
@@ -46,6 +53,12 @@ func (c *gatesListCmd) Run(a *app) error {
 type gatesShowCmd struct {
 	ID string `arg:""`
 	connection
+}
+
+// Help is shown under --help.
+func (gatesShowCmd) Help() string {
+	return `Example:
+  longstop gates show GATE`
 }
 
 // Run shows a gate.
@@ -64,7 +77,7 @@ func (c *gatesShowCmd) Run(a *app) error {
 		}
 		said(a, "your agent", g.Agent)
 		said(a, "the built-in", g.Builtin)
-		proposal(a, g.Proposal)
+		show.Proposal(a.out, a.ink, "  ", g.Proposal)
 		if g.Answer != nil {
 			fmt.Fprintf(a.out, "  answered %s by %s %s\n", a.ink.Bold(show.Line(g.Answer.Answer, 20)), g.AnsweredBy, show.Line(g.Answer.Reason, 120))
 		}
@@ -91,7 +104,7 @@ func (c *gatesShowCmd) evidence(a *app, s *session, g *flow.Gate) error {
 		if len(k.Contract) > 0 {
 			fmt.Fprintf(a.out, "  the output must satisfy: %s\n", show.Line(string(k.Contract), 200))
 		}
-		fmt.Fprintf(a.out, "  %s\n", a.ink.Faint("longstop cases show "+g.CaseID))
+		fmt.Fprintf(a.out, "  %s\n", a.ink.Faint("longstop cases show "+g.CaseID+c.where()))
 	}
 	if g.Status != flow.GateOpen {
 		return nil
@@ -104,28 +117,9 @@ func (c *gatesShowCmd) evidence(a *app, s *session, g *flow.Gate) error {
 		}
 	}
 	for _, h := range how {
-		fmt.Fprintf(a.out, "    longstop gates answer %s %s\n", g.ID, show.Clean(h))
+		fmt.Fprintf(a.out, "    longstop gates answer %s%s %s\n", g.ID, c.where(), show.Clean(h))
 	}
 	return nil
-}
-
-// proposal shows what is to be approved: a code fix as its code and what it
-// changes, anything else as it is.
-func proposal(a *app, raw json.RawMessage) {
-	if len(raw) == 0 {
-		return
-	}
-	var p struct {
-		Type          flow.ActionType `json:"type"`
-		Code          string          `json:"code"`
-		Input, Output any
-	}
-	if json.Unmarshal(raw, &p) != nil || p.Type != flow.ActionCodeFix {
-		fmt.Fprintf(a.out, "  to approve: %s\n", show.Clean(pretty(raw)))
-		return
-	}
-	fmt.Fprintf(a.out, "  the code:\n%s\n  what it makes of the answer:\n", indent(show.Clean(p.Code), "    "))
-	show.Diff(a.out, a.ink, "    ", p.Input, p.Output)
 }
 
 func said(a *app, who string, e *flow.Escalation) {
@@ -182,10 +176,10 @@ func (c *gatesAnswerCmd) Run(a *app) error {
 			return a.printJSON(v)
 		}
 		if c.Answer == "fail" || c.Answer == "refuse" {
-			fmt.Fprintf(a.out, "answered; see longstop runs show %s\n", v.RunID)
+			fmt.Fprintf(a.out, "answered; see longstop runs show %s%s\n", v.RunID, c.where())
 			return nil
 		}
-		fmt.Fprintf(a.out, "answered; run %s goes on. To see it: longstop runs follow %s\n", v.RunID, v.RunID)
+		fmt.Fprintf(a.out, "answered; run %s goes on. To see it: longstop runs follow %s%s\n", v.RunID, v.RunID, c.where())
 		return nil
 	})
 }

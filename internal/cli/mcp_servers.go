@@ -17,6 +17,12 @@ type mcpServersCmd struct {
 
 type mcpListCmd struct{ connection }
 
+// Help is shown under --help.
+func (mcpListCmd) Help() string {
+	return `Example:
+  longstop mcp-servers list`
+}
+
 // Run lists MCP servers.
 func (c *mcpListCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
@@ -92,7 +98,18 @@ type mcpRemoveCmd struct {
 	connection
 }
 
+// Help is shown under --help.
+func (mcpRemoveCmd) Help() string {
+	return `Example:
+  longstop mcp-servers remove mine`
+}
+
 // Run removes an MCP server.
 func (c *mcpRemoveCmd) Run(a *app) error {
-	return c.with(a, func(s *session) error { return s.DeleteServer(a.ctx, c.ID) })
+	return c.with(a, func(s *session) error {
+		if err := s.DeleteServer(a.ctx, c.ID); err != nil {
+			return err
+		}
+		return c.said(a, "removed %s\n", c.ID)
+	})
 }

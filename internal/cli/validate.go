@@ -16,7 +16,11 @@ type validateCmd struct {
 
 // Help is shown under --help.
 func (validateCmd) Help() string {
-	return "Needs no server. Exits with 2 if a file is not valid."
+	return `Examples:
+  longstop validate workflow.yaml
+  longstop validate --json workflows/*.yaml | jq '.[].problems'
+
+Needs no server. Exits with 2 if a file is not valid.`
 }
 
 // checked is what validate says of a file.

@@ -19,8 +19,10 @@ type Timeline struct {
 	// Case reads a case, so that a mend can be shown with what was asked,
 	// what was answered and what it changed.
 	Case func(id string) (*flow.Case, error)
+	// Gate reads a gate, so that what is to be approved can be shown. Optional.
+	Gate func(id string) (*flow.Gate, error)
 	// Answer is the command that answers a gate, for copying; "" leaves it out.
-	Answer func(gateID string) string
+	Answer func(gateID string, kind flow.GateKind) string
 
 	cases map[int]string // the case that a step is in
 	title map[int]string
@@ -67,14 +69,14 @@ func (t *Timeline) Event(e flow.Event) {
 	case flow.EventStepSucceeded:
 		t.succeeded(i, d)
 	case flow.EventStepRetrying:
-		t.line(t.Ink.Warn("↻"), i, d.ID, "attempt %d: %s; the next %s", d.Attempt, Line(d.Error, 80), in(e.At, d.DueAt))
+		t.line(t.Ink.Warn("↻"), i, d.ID, "attempt %d: %s; the next in %s", d.Attempt, Line(d.Error, 80), until(e.At, d.DueAt))
 	case flow.EventStepRecovery:
 		t.cases[i] = d.CaseID
 		t.line(t.Ink.Bad("✗"), i, d.ID, "%s", Line(d.Error, 100))
 	case flow.EventStepAdapting:
 		t.adapting(i, e.At)
 	case flow.EventStepSuspended:
-		t.line(t.Ink.Faint("…"), i, d.ID, "waits %s", in(e.At, d.DueAt))
+		t.line(t.Ink.Faint("…"), i, d.ID, "waits %s", until(e.At, d.DueAt))
 	case flow.EventStepSkipped:
 		t.line(t.Ink.Warn("⤼"), i, d.ID, "skipped %s", t.Ink.Faint(Line(d.Message, 120)))
 	case flow.EventStepFailed:
@@ -117,11 +119,11 @@ func Millis(ms float64) string {
 	return fmt.Sprintf("%.0f ms", ms)
 }
 
-func in(now time.Time, due *time.Time) string {
+func until(now time.Time, due *time.Time) string {
 	if due == nil {
-		return "soon"
+		return "a moment"
 	}
-	return "in " + due.Sub(now).Round(10*time.Millisecond).String()
+	return max(0, due.Sub(now)).Round(10 * time.Millisecond).String()
 }
 
 // adapting shows what recovery made of the step's case.
@@ -152,11 +154,16 @@ func (t *Timeline) adapting(i int, by time.Time) {
 // asked shows one responder's part.
 func (t *Timeline) asked(a flow.Asked) {
 	who := a.Responder
-	if a.Target != "" {
+	switch {
+	case a.Responder == "human":
+		who = Who(flow.SourceHuman)
+	case a.Target != "":
 		who += " " + a.Target
 	}
 	said := Summary(a.Action)
 	switch {
+	case a.Accepted && strings.HasPrefix(said, string(flow.ActionNeedsHuman)):
+		t.sub("%s %s %s  %s", t.Ink.Warn("→"), t.Ink.Bold(Line(who, 60)), t.Ink.Faint(Millis(a.DurationMS)), Line(said, 120))
 	case a.Accepted:
 		t.sub("%s %s %s  %s", t.Ink.Good("↻"), t.Ink.Bold(Line(who, 60)), t.Ink.Faint(Millis(a.DurationMS)), Line(said, 120))
 	default:
@@ -177,21 +184,42 @@ func Summary(action json.RawMessage) string {
 }
 
 func (t *Timeline) gate(d data) {
-	if d.Diagnosis == "" {
-		d.Diagnosis = d.Message
-	}
-	if d.Diagnosis == "" {
-		d.Diagnosis = "nobody could mend it"
-	}
-	t.sub("%s waits for a person: %s", t.Ink.Warn("⏸"), Line(d.Diagnosis, 140))
+	t.sub("%s %s", t.Ink.Warn("⏸"), Line(waits(d), 160))
 	if d.Suggestion != "" {
 		t.sub("  %s", Line(d.Suggestion, 160))
 	}
+	if d.Kind == flow.GateApproval && t.Gate != nil {
+		if g, err := t.Gate(d.GateID); err != nil {
+			t.sub("  %s", t.Ink.Faint("the gate cannot be read: "+Line(err.Error(), 100)))
+		} else {
+			Proposal(t.W, t.Ink, t.Indent+"          ", g.Proposal)
+		}
+	}
 	if t.Answer != nil {
-		if how := t.Answer(d.GateID); how != "" {
+		if how := t.Answer(d.GateID, d.Kind); how != "" {
 			t.sub("  %s", t.Ink.Faint(how))
 		}
 	}
+}
+
+// waits says on whom a run is parked, and why.
+func waits(d data) string {
+	who := "waits for a person"
+	switch d.Kind {
+	case flow.GateApproval:
+		who = "waits for approval"
+	case flow.GateNeedsAgent:
+		who = "waits for your agent, which fetches the case from the inbox"
+	}
+	switch {
+	case d.Diagnosis != "":
+		return who + ": " + d.Diagnosis
+	case d.Message != "":
+		return who + ": " + d.Message
+	case d.Kind == flow.GateNeedsHuman:
+		return who + ": nobody could mend it"
+	}
+	return who
 }
 
 func (t *Timeline) line(mark string, i int, id, format string, args ...any) {
