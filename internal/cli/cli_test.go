@@ -270,3 +270,31 @@ func TestEveryCommandHasHelp(t *testing.T) {
 		}
 	}
 }
+
+func TestExamplesAreValid(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../examples/workflows/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("examples: got %v, %v", files, err)
+	}
+	must(t, append([]string{"validate"}, files...)...)
+}
+
+func TestTheApprovalExampleRuns(t *testing.T) {
+	t.Parallel()
+	data := "--data=" + t.TempDir()
+	small := must(t, "run", "../../examples/workflows/approval.yaml", "--input", `{"order":"A-17","amount":50}`, data)
+	holds(t, small, "succeeded", `"refund": 49`)
+	code, out, errOut := line(t, "", "run", "../../examples/workflows/approval.yaml", "--input", `{"order":"A-17","amount":200}`, "--no-wait", data)
+	if code != exitWaits {
+		t.Fatalf("exit %d\n%s%s", code, out, errOut)
+	}
+	var gates struct{ Items []struct{ ID, RunID string } }
+	if err := json.Unmarshal([]byte(must(t, "gates", "list", "--json", data)), &gates); err != nil || len(gates.Items) != 1 {
+		t.Fatalf("gates: got %+v, %v", gates, err)
+	}
+	holds(t, must(t, "gates", "show", gates.Items[0].ID, data), "Refund 196", "approve")
+	must(t, "gates", "answer", gates.Items[0].ID, "approve", data)
+	holds(t, must(t, "runs", "follow", gates.Items[0].RunID, data), "succeeded", `"refund": 196`)
+	holds(t, must(t, "logs", gates.Items[0].RunID, data), "console", "fee for A-17")
+}

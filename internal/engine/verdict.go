@@ -134,6 +134,12 @@ func (d *driver) openGate(c *change, n *node, inst flow.StepInstance, g flow.Gat
 	c.park(g.ExpiresAt)
 	c.c.Run.Current = inst.StepKey.String()
 	data := gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, ExpiresAt: &g.ExpiresAt, Message: inst.Message}
+	if g.CaseID == "" { // nothing failed: the step itself asks
+		var a flow.Approval
+		if err := json.Unmarshal(g.Proposal, &a); err == nil {
+			data.Message = a.Message
+		}
+	}
 	for _, said := range []*flow.Escalation{g.Builtin, g.Agent} {
 		if said != nil {
 			data.Diagnosis, data.Suggestion = said.Diagnosis, said.Suggestion
