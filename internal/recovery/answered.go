@@ -110,10 +110,11 @@ func (s *sitting) given(ctx context.Context, by flow.Caller, g flow.Gate, a flow
 	p.source, p.responder = flow.SourceHuman, "human"
 	if g.Kind == flow.GateNeedsAgent {
 		p.source, p.responder = flow.SourceBYOA, "inbox"
+		s.attempted, s.took = true, s.d.c.Clock.Now().Sub(g.OpenedAt)
+		s.summary = string(a.Type) + ": " + a.Diagnosis
 	}
 	s.record(by, p)
 	if a.Type == flow.ActionNeedsHuman { // only the inbox comes here
-		s.summary = string(a.Type) + ": " + a.Diagnosis
 		s.close("needs_human by byoa, the built-in is asked")
 		return flow.Verdict{Kind: flow.VerdictAgain, Agent: escalation(p), Message: s.told(p), Adapting: s.adapting(), Case: s.kase}, nil
 	}
@@ -133,7 +134,7 @@ func (s *sitting) record(by flow.Caller, p *plan) {
 		raw = kept(string(raw), len(raw))
 	}
 	s.kase.Asked = append(s.kase.Asked, flow.Asked{Responder: p.responder, Target: by.Person, Source: p.source,
-		At: s.d.c.Clock.Now(), Action: raw, Accepted: true, Notes: p.notes})
+		At: s.d.c.Clock.Now(), DurationMS: float64(s.took.Microseconds()) / 1000, Action: raw, Accepted: true, Notes: p.notes})
 }
 
 // plain is a person's decision that applies nothing.
