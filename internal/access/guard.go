@@ -11,7 +11,7 @@ type Guard struct{}
 // role at all) or forbidden, naming the role that is needed.
 func (Guard) Check(by flow.Caller, op flow.Op) error {
 	if by.Role == "" || by.Workspace == "" {
-		return flow.Errorf(flow.CodeUnauthenticated, "this needs an API key").Right("send Authorization: Bearer <key>")
+		return flow.Errorf(flow.CodeUnauthenticated, "this needs an API key").Right("send Authorization: Bearer <key>; on the server's machine, longstop keys create NAME makes one")
 	}
 	if op.Allows(by.Role) {
 		return nil

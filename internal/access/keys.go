@@ -41,7 +41,7 @@ func (s *Service) Authenticate(ctx context.Context, bearer string) (flow.Caller,
 	refused := flow.Errorf(flow.CodeUnauthenticated, "the API key is not known here").
 		Right("send Authorization: Bearer <key> with a key of this server that is not revoked")
 	if bearer == "" {
-		return flow.Caller{}, flow.Errorf(flow.CodeUnauthenticated, "this needs an API key").Right("send Authorization: Bearer <key>")
+		return flow.Caller{}, flow.Errorf(flow.CodeUnauthenticated, "this needs an API key").Right("send Authorization: Bearer <key>; on the server's machine, longstop keys create NAME makes one")
 	}
 	if err := checkKey(bearer); err != nil {
 		return flow.Caller{}, flow.Errorf(flow.CodeUnauthenticated, "this is no API key: %v", err).

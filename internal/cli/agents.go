@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/longstop-dev/longstop/internal/client"
@@ -35,11 +37,9 @@ Exits with 0 if the answer would be taken, 1 if not.`
 
 // Run tries an agent.
 func (c *agentsTestCmd) Run(a *app) error {
-	agent := client.Agent{Token: c.Token}
-	if len(c.Agent) == 1 && (strings.Contains(c.Agent[0], "://") || strings.HasPrefix(c.Agent[0], "mcp:")) {
-		agent.Agent = c.Agent[0]
-	} else {
-		agent.Command = c.Agent
+	agent, err := c.agent()
+	if err != nil {
+		return err
 	}
 	var input json.RawMessage
 	if c.Case != "" {
@@ -66,6 +66,22 @@ func (c *agentsTestCmd) Run(a *app) error {
 	}
 	trial(a, *t)
 	return verdict(*t)
+}
+
+// agent tells a URL and a registered server from a command.
+func (c *agentsTestCmd) agent() (client.Agent, error) {
+	first := c.Agent[0]
+	if len(c.Agent) == 1 && (strings.Contains(first, "://") || strings.HasPrefix(first, "mcp:")) {
+		return client.Agent{Agent: first, Token: c.Token}, nil
+	}
+	if _, err := exec.LookPath(first); err != nil && len(c.Agent) == 1 && !strings.ContainsRune(first, filepath.Separator) {
+		e := flow.Errorf(flow.CodeInvalid, "%q is no URL, not mcp:ID, and no command that can be started", first).Because(err)
+		if strings.ContainsAny(first, ".:") {
+			return client.Agent{}, e.Right("for an agent at a URL: https://" + first)
+		}
+		return client.Agent{}, e.Right("for a registered MCP server: mcp:" + first)
+	}
+	return client.Agent{Command: c.Agent}, nil
 }
 
 // session is where the trial runs: a command is started by this process, in a

@@ -22,14 +22,21 @@ type casesCmd struct {
 
 type casesListCmd struct {
 	RunID string `name:"run" help:"Only those of this run."`
-	After string `help:"The cursor that the page before gave."`
+	paging
 	connection
+}
+
+// Help is shown under --help.
+func (casesListCmd) Help() string {
+	return `Examples:
+  longstop cases list
+  longstop cases list --run RUN --json | jq .items[].id`
 }
 
 // Run lists cases.
 func (c *casesListCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
-		l, err := s.Cases(a.ctx, client.CaseFilter{Page: client.Page{After: c.After}, RunID: c.RunID})
+		l, err := s.Cases(a.ctx, client.CaseFilter{Page: c.page(), RunID: c.RunID})
 		if err != nil {
 			return err
 		}
@@ -37,7 +44,7 @@ func (c *casesListCmd) Run(a *app) error {
 		for _, k := range l.Items {
 			rows = append(rows, []string{k.ID, k.Workflow, fmt.Sprint(k.StepIndex), show.Line(k.Input.Error, 40), show.Line(k.Outcome, 40), ago(k.OpenedAt)})
 		}
-		defer a.more(l.Next, "--after")
+		defer a.more(c.JSON, l.Next)
 		return a.table(c.JSON, l, []string{"case", "workflow", "step", "error", "outcome", "opened"}, rows)
 	})
 }
@@ -45,6 +52,12 @@ func (c *casesListCmd) Run(a *app) error {
 type casesShowCmd struct {
 	ID string `arg:""`
 	connection
+}
+
+// Help is shown under --help.
+func (casesShowCmd) Help() string {
+	return `Example:
+  longstop cases show CASE`
 }
 
 // Run shows a case.
@@ -92,6 +105,13 @@ type casesExportCmd struct {
 	connection
 }
 
+// Help is shown under --help.
+func (casesExportCmd) Help() string {
+	return `Examples:
+  longstop cases export CASE > failure.json
+  longstop agents test https://my-agent.example.com --case failure.json`
+}
+
 // Run prints what an agent is shown.
 func (c *casesExportCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
@@ -108,6 +128,13 @@ type casesReplayCmd struct {
 	Agent string `required:"" help:"The URL of an A2A agent, or mcp:ID of a registered MCP server."`
 	Token string `env:"LONGSTOP_AGENT_TOKEN" help:"A bearer token for the agent at a URL."`
 	connection
+}
+
+// Help is shown under --help.
+func (casesReplayCmd) Help() string {
+	return `Examples:
+  longstop cases replay CASE --agent https://my-agent.example.com
+  longstop cases replay CASE --agent mcp:mine`
 }
 
 // Run asks an agent about a case.

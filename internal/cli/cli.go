@@ -29,6 +29,8 @@ const (
 
 // commands is the tree of commands: a field each.
 type commands struct {
+	ShowVersion kong.VersionFlag `name:"version" help:"The version."`
+
 	Demo       demoCmd       `cmd:"" help:"The main job in one process: real runs that break, mended by agents over A2A and MCP."`
 	Dev        devCmd        `cmd:"" help:"Serve on this machine for development: 127.0.0.1:8080, data in ./.longstop."`
 	Serve      serveCmd      `cmd:"" help:"Serve."`
@@ -83,15 +85,18 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 func (a *app) run() error {
 	var cmd commands
 	help := false
-	parser, err := kong.New(&cmd, kong.Name("longstop"), kong.Writers(a.out, a.err), kong.Bind(a),
+	parser, err := kong.New(&cmd, kong.Name("longstop"), kong.Writers(a.out, a.err), kong.Bind(a), kong.Vars{"version": "longstop " + server.Version()},
 		kong.Description("Workflows whose steps may fail, mended inside the live run by your own agent."),
 		kong.UsageOnError(), kong.Exit(func(int) { help = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	if err != nil {
 		return err
 	}
-	if len(a.args) == 0 {
+	switch {
+	case len(a.args) == 0:
 		a.args = []string{"--help"}
+	case a.args[0] == "help":
+		a.args = append(a.args[1:], "--help")
 	}
 	parsed, err := parser.Parse(a.args)
 	if help {
@@ -153,6 +158,21 @@ type connection struct {
 	JSON     bool   `name:"json" help:"Print JSON."`
 }
 
+// defaultData is the data folder of a command that is told nothing.
+const defaultData = "./.longstop"
+
+// where gives the flags by which a command that is copied from what this one
+// prints reaches the same server; a key is never printed.
+func (c connection) where() string {
+	switch {
+	case c.Endpoint != "" && c.Endpoint != os.Getenv("LONGSTOP_ENDPOINT"):
+		return " --endpoint " + quoted(c.Endpoint) + ` --key "$LONGSTOP_KEY"`
+	case c.Endpoint == "" && c.Data != defaultData && c.Data != os.Getenv("LONGSTOP_DATA"):
+		return " --data " + quoted(c.Data)
+	}
+	return ""
+}
+
 // session is a client, and what to end when the command is done.
 type session struct {
 	*client.Client
@@ -179,13 +199,18 @@ func (c connection) open(a *app) (*session, error) {
 func embed(a *app, config server.Config) (*session, error) {
 	config.Listen, config.AllowPrivate, config.AllowStdio = "127.0.0.1:0", true, true
 	config.MasterKey, config.BootstrapKey = os.Getenv("LONGSTOP_MASTER_KEY"), os.Getenv("LONGSTOP_BOOTSTRAP_KEY")
+	config.MasterKeyFile = os.Getenv("LONGSTOP_MASTER_KEY_FILE")
+	_, missing := os.Stat(config.DataDir)
 	s, err := server.Start(a.ctx, config)
 	if err != nil {
 		return nil, err
 	}
+	if errors.Is(missing, os.ErrNotExist) { // whoever is in the wrong folder should see it
+		fmt.Fprintf(a.err, "made the data folder %s\n", config.DataDir)
+	}
 	return &session{Client: client.New(s.URL(), s.Key(), client.Options{}), embedded: true, close: func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), stopTime)
-		defer cancel()
+		ctx, release := stopping(a.ctx)
+		defer release()
 		if err := s.Stop(ctx); err != nil {
 			a.complain(err)
 		}

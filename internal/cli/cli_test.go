@@ -177,7 +177,7 @@ func TestASecondServerOnAFolderIsToldWho(t *testing.T) {
 	t.Parallel()
 	dir, _ := held(t)
 	code, _, errOut := line(t, "", "serve", "--listen", "127.0.0.1:0", "--data", dir)
-	if code == exitOK || !strings.Contains(errOut, fmt.Sprintf("process %d", os.Getpid())) {
+	if code != exitUnreachable || !strings.Contains(errOut, fmt.Sprintf("process %d", os.Getpid())) {
 		t.Errorf("got %d %s, want the holder's process", code, errOut)
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/longstop-dev/longstop/internal/client"
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -18,13 +19,20 @@ type gatesCmd struct {
 type gatesListCmd struct {
 	Status string `default:"open" enum:"open,answered,expired,closed,all" help:"open, answered, expired, closed or all."`
 	RunID  string `name:"run" help:"Only those of this run."`
-	After  string `help:"The cursor that the page before gave."`
+	paging
 	connection
+}
+
+// Help is shown under --help.
+func (gatesListCmd) Help() string {
+	return `Examples:
+  longstop gates list
+  longstop gates list --status all --run RUN`
 }
 
 // Run lists gates.
 func (c *gatesListCmd) Run(a *app) error {
-	f := client.GateFilter{Page: client.Page{After: c.After}, RunID: c.RunID, Status: c.Status}
+	f := client.GateFilter{Page: c.page(), RunID: c.RunID, Status: c.Status}
 	if f.Status == "all" {
 		f.Status = ""
 	}
@@ -37,7 +45,7 @@ func (c *gatesListCmd) Run(a *app) error {
 		for _, g := range l.Items {
 			rows = append(rows, []string{g.ID, string(g.Kind), string(g.Status), g.Workflow, fmt.Sprint(g.StepIndex), show.Line(g.Error, 50), ago(g.OpenedAt)})
 		}
-		defer a.more(l.Next, "--after")
+		defer a.more(c.JSON, l.Next)
 		return a.table(c.JSON, l, []string{"gate", "kind", "status", "workflow", "step", "error", "opened"}, rows)
 	})
 }
@@ -45,6 +53,12 @@ func (c *gatesListCmd) Run(a *app) error {
 type gatesShowCmd struct {
 	ID string `arg:""`
 	connection
+}
+
+// Help is shown under --help.
+func (gatesShowCmd) Help() string {
+	return `Example:
+  longstop gates show GATE`
 }
 
 // Run shows a gate.
@@ -63,17 +77,49 @@ func (c *gatesShowCmd) Run(a *app) error {
 		}
 		said(a, "your agent", g.Agent)
 		said(a, "the built-in", g.Builtin)
-		if len(g.Proposal) > 0 {
-			fmt.Fprintf(a.out, "  to approve: %s\n", show.Clean(pretty(g.Proposal)))
-		}
+		show.Proposal(a.out, a.ink, "  ", g.Proposal)
 		if g.Answer != nil {
 			fmt.Fprintf(a.out, "  answered %s by %s %s\n", a.ink.Bold(show.Line(g.Answer.Answer, 20)), g.AnsweredBy, show.Line(g.Answer.Reason, 120))
 		}
-		if g.CaseID != "" {
-			fmt.Fprintf(a.out, "  %s\n", a.ink.Faint("longstop cases show "+g.CaseID))
-		}
-		return nil
+		return c.evidence(a, s, g)
 	})
+}
+
+// evidence shows what a person needs to answer with: what was sent, what came
+// back, what the output must be, and the commands.
+func (c *gatesShowCmd) evidence(a *app, s *session, g *flow.Gate) error {
+	url := ""
+	if g.CaseID != "" {
+		k, err := s.Case(a.ctx, g.CaseID)
+		if err != nil {
+			return err
+		}
+		if _, body, ok := strings.Cut(k.Input.Error, "\n"); ok {
+			fmt.Fprintf(a.out, "  it answered: %s\n", show.Line(body, 300))
+		}
+		if r := k.Input.ResolvedRequest; r != nil {
+			url = r.URL
+			fmt.Fprintf(a.out, "  sent to: %s\n", show.Line(url, 200))
+		}
+		if len(k.Contract) > 0 {
+			fmt.Fprintf(a.out, "  the output must satisfy: %s\n", show.Line(string(k.Contract), 200))
+		}
+		fmt.Fprintf(a.out, "  %s\n", a.ink.Faint("longstop cases show "+g.CaseID+c.where()))
+	}
+	if g.Status != flow.GateOpen {
+		return nil
+	}
+	how := []string{"approve", "refuse --reason ..."}
+	if g.Kind == flow.GateNeedsHuman {
+		how = []string{"output --output '{...}'", "edit --modifications '{}'          run it again as it is", "hint --hint \"...\"                 ask the agents again", "skip", "fail"}
+		if url != "" {
+			how = append(how, "edit --modifications '{\"httpRequest\": {\"url\": \""+url+"\"}}'")
+		}
+	}
+	for _, h := range how {
+		fmt.Fprintf(a.out, "    longstop gates answer %s%s %s\n", g.ID, c.where(), show.Clean(h))
+	}
+	return nil
 }
 
 func said(a *app, who string, e *flow.Escalation) {
@@ -129,7 +175,11 @@ func (c *gatesAnswerCmd) Run(a *app) error {
 		if c.JSON {
 			return a.printJSON(v)
 		}
-		fmt.Fprintf(a.out, "answered; run %s goes on\n", v.RunID)
+		if c.Answer == "fail" || c.Answer == "refuse" {
+			fmt.Fprintf(a.out, "answered; see longstop runs show %s%s\n", v.RunID, c.where())
+			return nil
+		}
+		fmt.Fprintf(a.out, "answered; run %s goes on. To see it: longstop runs follow %s%s\n", v.RunID, v.RunID, c.where())
 		return nil
 	})
 }

@@ -50,7 +50,7 @@ func (c *casesPendingCmd) Run(a *app) error {
 			}
 			rows = append(rows, []string{p.RunID, step, p.Type, p.Workflow, show.Line(p.Title, 30), show.Line(p.Error, 40), ago(p.OpenedAt), ago(p.ExpiresAt)})
 		}
-		defer a.more(l.Next, "--after")
+		defer a.more(c.JSON, l.Next)
 		return a.table(c.JSON, l.List, []string{"run", "step", "type", "workflow", "title", "error", "opened", "expires"}, rows)
 	})
 }
@@ -61,6 +61,13 @@ type casesAnswerCmd struct {
 	Action    string `arg:"" help:"One of the five recovery actions as JSON; @file, or - for standard input."`
 	Iteration string `help:"Inside a loop: which time round."`
 	connection
+}
+
+// Help is shown under --help.
+func (casesAnswerCmd) Help() string {
+	return `Examples:
+  longstop cases answer RUN 2 '{"type": "fixed_output", "diagnosis": "cached", "output": {"id": 42}}'
+  longstop cases answer RUN 2 @action.json`
 }
 
 // Run answers a case that waits in the inbox, as an agent does.

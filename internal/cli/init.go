@@ -17,6 +17,13 @@ type initCmd struct {
 	Force bool   `help:"Overwrite a file that is there."`
 }
 
+// Help is shown under --help.
+func (initCmd) Help() string {
+	return `Examples:
+  longstop init
+  longstop init sync.yaml --force`
+}
+
 // Run writes the starter workflow.
 func (c *initCmd) Run(a *app) error {
 	mode := os.O_CREATE | os.O_WRONLY | os.O_EXCL

@@ -14,6 +14,12 @@ type keysCmd struct {
 
 type keysListCmd struct{ connection }
 
+// Help is shown under --help.
+func (keysListCmd) Help() string {
+	return `Example:
+  longstop keys list`
+}
+
 // Run lists keys.
 func (c *keysListCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
@@ -39,6 +45,13 @@ type keysCreateCmd struct {
 	connection
 }
 
+// Help is shown under --help.
+func (keysCreateCmd) Help() string {
+	return `Examples:
+  longstop keys create ci --role operator
+  export LONGSTOP_KEY=$(longstop keys create mine --role owner --json | jq -r .key)`
+}
+
 // Run makes a key.
 func (c *keysCreateCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
@@ -59,7 +72,18 @@ type keysRevokeCmd struct {
 	connection
 }
 
+// Help is shown under --help.
+func (keysRevokeCmd) Help() string {
+	return `Example:
+  longstop keys revoke KEY_ID`
+}
+
 // Run revokes a key.
 func (c *keysRevokeCmd) Run(a *app) error {
-	return c.with(a, func(s *session) error { return s.RevokeKey(a.ctx, c.ID) })
+	return c.with(a, func(s *session) error {
+		if err := s.RevokeKey(a.ctx, c.ID); err != nil {
+			return err
+		}
+		return c.said(a, "revoked %s\n", c.ID)
+	})
 }

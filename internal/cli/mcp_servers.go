@@ -17,6 +17,12 @@ type mcpServersCmd struct {
 
 type mcpListCmd struct{ connection }
 
+// Help is shown under --help.
+func (mcpListCmd) Help() string {
+	return `Example:
+  longstop mcp-servers list`
+}
+
 // Run lists MCP servers.
 func (c *mcpListCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
@@ -39,6 +45,7 @@ func (c *mcpListCmd) Run(a *app) error {
 type mcpAddCmd struct {
 	ID        string            `arg:"" help:"Chosen by you."`
 	Where     []string          `arg:"" name:"url-or-command" help:"A URL, or after -- a command and its arguments (dev and run only)."`
+	Replace   bool              `help:"Change a server that is there already."`
 	Transport string            `enum:",streamable-http,sse" default:"" help:"streamable-http or sse; found out if absent."`
 	Header    map[string]string `placeholder:"NAME=VALUE" help:"A header to send with every call. Repeatable; the value is write-only."`
 	connection
@@ -67,14 +74,18 @@ func (c *mcpAddCmd) Run(a *app) error {
 		}
 	}
 	return c.with(a, func(s *session) error {
-		v, err := s.PutServer(a.ctx, c.ID, spec)
+		save := s.CreateServer
+		if c.Replace {
+			save = s.PutServer
+		}
+		v, err := save(a.ctx, c.ID, spec)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
 			return a.printJSON(v)
 		}
-		fmt.Fprintf(a.out, "registered %s\nto have it mend failed steps: longstop settings set recovery.mcp_server_id %s\n", v.ID, v.ID)
+		fmt.Fprintf(a.out, "registered %s\nwould its answers be taken?     longstop agents test mcp:%s\nto have it mend failed steps:   longstop settings set recovery.mcp_server_id %s\n", v.ID, v.ID, v.ID)
 		for _, w := range v.Warnings {
 			fmt.Fprintln(a.out, a.ink.Warn("warning: "+show.Line(w, 300)))
 		}
@@ -87,7 +98,18 @@ type mcpRemoveCmd struct {
 	connection
 }
 
+// Help is shown under --help.
+func (mcpRemoveCmd) Help() string {
+	return `Example:
+  longstop mcp-servers remove mine`
+}
+
 // Run removes an MCP server.
 func (c *mcpRemoveCmd) Run(a *app) error {
-	return c.with(a, func(s *session) error { return s.DeleteServer(a.ctx, c.ID) })
+	return c.with(a, func(s *session) error {
+		if err := s.DeleteServer(a.ctx, c.ID); err != nil {
+			return err
+		}
+		return c.said(a, "removed %s\n", c.ID)
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/longstop-dev/longstop/internal/client"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/show"
 )
@@ -33,10 +34,26 @@ func (a *app) table(asJSON bool, v any, header []string, rows [][]string) error 
 	return nil
 }
 
-// more tells that a list goes on.
-func (a *app) more(next, flag string) {
-	if next != "" {
-		fmt.Fprintln(a.out, a.ink.Faint("more: "+flag+" "+next))
+// paging is the part of a long list that is asked for.
+type paging struct {
+	After string `help:"The cursor that the page before gave."`
+	Limit int    `help:"How many at most."`
+}
+
+func (p paging) page() client.Page { return client.Page{After: p.After, Limit: p.Limit} }
+
+// said tells people that something was done; a machine has the exit code.
+func (c connection) said(a *app, format string, args ...any) error {
+	if !c.JSON {
+		fmt.Fprintf(a.out, format, args...)
+	}
+	return nil
+}
+
+// more tells people that a list goes on; machines find it in the list.
+func (a *app) more(asJSON bool, next string) {
+	if next != "" && !asJSON {
+		fmt.Fprintln(a.out, a.ink.Faint("more: --after "+next))
 	}
 }
 
@@ -68,6 +85,17 @@ func (a *app) value(arg string) ([]byte, error) {
 		return b, nil
 	}
 	return []byte(arg), nil
+}
+
+// quoted is an argument as a shell takes it.
+func quoted(s string) string {
+	special := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("./:_-%@+=,", r))
+	}
+	if s != "" && strings.IndexFunc(s, special) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // jsonArg reads an argument that must be JSON; an empty one is nil.

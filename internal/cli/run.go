@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -50,8 +51,7 @@ func (c *runCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		f := follower{a: a, s: s, json: c.JSON, noWait: c.NoWait}
-		return f.follow(r)
+		return c.follower(a, s, c.NoWait).follow(r)
 	})
 }
 
@@ -61,7 +61,10 @@ func readSource(a *app, file string) ([]byte, error) {
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return nil, flow.Errorf(flow.CodeInvalid, "%s cannot be read", file).Right("name a workflow in YAML or JSON; `longstop init` writes one").Because(err)
+		if i, statErr := os.Stat(file); statErr == nil && i.IsDir() {
+			return nil, flow.Errorf(flow.CodeInvalid, "%s is a folder", file).Right("name the files in it")
+		}
+		return nil, flow.Errorf(flow.CodeInvalid, "%s cannot be read: %v", file, errors.Unwrap(err)).Right("name a workflow in YAML or JSON; `longstop init` writes one").Because(err)
 	}
 	return b, nil
 }
@@ -72,6 +75,11 @@ type follower struct {
 	s      *session
 	json   bool
 	noWait bool
+	where  string // what a copied command needs to reach the same server
+}
+
+func (c connection) follower(a *app, s *session, noWait bool) follower {
+	return follower{a: a, s: s, json: c.JSON, noWait: noWait, where: c.where()}
 }
 
 // errParked ends the following of a run that waits for a person.
@@ -118,30 +126,52 @@ func (f follower) lines(r *client.Run) (each func(flow.Event), done func()) {
 	}
 	fmt.Fprintf(f.a.out, "%s  %s\n", f.a.ink.Bold(r.Workflow), f.a.ink.Faint(r.ID))
 	spin := newSpinner(f.a.out, f.a.ink)
-	line := &show.Timeline{W: spin, Ink: f.a.ink,
-		Case:   func(id string) (*flow.Case, error) { return f.s.Case(f.a.ctx, id) },
-		Answer: func(id string) string { return f.how(id) }}
-	return func(ev flow.Event) { line.Event(ev); spin.at(ev) }, spin.stop
+	line := f.timeline(spin)
+	return func(ev flow.Event) {
+		line.Event(ev)
+		if ev.Type == flow.EventGateOpened && !f.noWait {
+			fmt.Fprintln(spin, f.a.ink.Faint("          from another terminal in this folder; Ctrl-C here loses nothing: the run stays at its gate"))
+		}
+		spin.at(ev)
+	}, spin.stop
+}
+
+func (f follower) timeline(w io.Writer) *show.Timeline {
+	return &show.Timeline{W: w, Ink: f.a.ink, Answer: f.how,
+		Case: func(id string) (*flow.Case, error) { return f.s.Case(f.a.ctx, id) },
+		Gate: func(id string) (*flow.Gate, error) { return f.s.Gate(f.a.ctx, id) }}
 }
 
 // how is the command that answers a gate.
-func (f follower) how(gate string) string {
-	return "longstop gates answer " + gate + " output --output '{...}'   (or edit, hint, skip, fail)"
+func (f follower) how(gate string, kind flow.GateKind) string {
+	command := "longstop gates answer " + gate
+	switch kind {
+	case flow.GateApproval:
+		return command + " approve" + f.where + "   (or refuse --reason '...')"
+	case flow.GateNeedsAgent:
+		return "longstop cases pending" + f.where + "   (then cases answer RUN STEP ACTION)"
+	case flow.GateNeedsHuman:
+		return command + " output --output '{...}'" + f.where + "   (or edit, hint, skip, fail)"
+	}
+	return "longstop gates show " + gate + f.where
 }
 
 func (f follower) parked(id string) error {
 	if f.json {
-		return errors.Join(f.final(id), status(exitWaits))
+		if err := f.final(id); err != nil {
+			return err
+		}
+		return status(exitWaits)
 	}
-	fmt.Fprintln(f.a.out, f.a.ink.Warn("waits for a person; the run goes on once its gate is answered"))
+	fmt.Fprintln(f.a.out, f.a.ink.Warn("the run is parked until its gate is answered; then: longstop runs follow "+id+f.where))
 	return status(exitWaits)
 }
 
 func (f follower) interrupted(id string) error {
 	if f.s.embedded {
-		fmt.Fprintf(f.a.err, "interrupted; run %s goes on at the next start on this data folder\n", id)
+		fmt.Fprintf(f.a.err, "interrupted; run %s goes on at the next start on this data folder, such as: longstop runs follow %s%s\n", id, id, f.where)
 	} else {
-		fmt.Fprintf(f.a.err, "no longer following; run %s goes on. To stop it: longstop runs cancel %s\n", id, id)
+		fmt.Fprintf(f.a.err, "no longer following; run %s goes on. To stop it: longstop runs cancel %s%s\n", id, id, f.where)
 	}
 	return status(exitInterrupted)
 }

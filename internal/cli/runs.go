@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,14 +20,21 @@ type runsCmd struct {
 type runsListCmd struct {
 	Workflow string `help:"Only runs of this workflow."`
 	Status   string `enum:",queued,running,waiting,succeeded,failed,cancelled" default:"" help:"Only runs in this status."`
-	After    string `help:"The cursor that the page before gave."`
+	paging
 	connection
+}
+
+// Help is shown under --help.
+func (runsListCmd) Help() string {
+	return `Examples:
+  longstop runs list
+  longstop runs list --workflow nightly-sync --status failed --json`
 }
 
 // Run lists runs.
 func (c *runsListCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
-		l, err := s.Runs(a.ctx, client.RunFilter{Page: client.Page{After: c.After}, Workflow: c.Workflow, Status: c.Status})
+		l, err := s.Runs(a.ctx, client.RunFilter{Page: c.page(), Workflow: c.Workflow, Status: c.Status})
 		if err != nil {
 			return err
 		}
@@ -38,7 +46,7 @@ func (c *runsListCmd) Run(a *app) error {
 			}
 			rows = append(rows, []string{r.ID, r.Workflow, string(r.Status), ago(r.CreatedAt), took, show.Line(r.Error, 60)})
 		}
-		defer a.more(l.Next, "--after")
+		defer a.more(c.JSON, l.Next)
 		return a.table(c.JSON, l, []string{"run", "workflow", "status", "started", "took", "error"}, rows)
 	})
 }
@@ -46,6 +54,12 @@ func (c *runsListCmd) Run(a *app) error {
 type runsShowCmd struct {
 	ID string `arg:""`
 	connection
+}
+
+// Help is shown under --help.
+func (runsShowCmd) Help() string {
+	return `Example:
+  longstop runs show RUN`
 }
 
 // Run shows a run: its events as a timeline, or with --json the run itself.
@@ -59,9 +73,16 @@ func (c *runsShowCmd) Run(a *app) error {
 			return a.printJSON(r)
 		}
 		fmt.Fprintf(a.out, "%s  %s  started %s\n", a.ink.Bold(r.Workflow), r.ID, r.CreatedAt.Local().Format(time.DateTime))
-		f := follower{a: a, s: s}
-		line := &show.Timeline{W: a.out, Ink: a.ink, Case: func(id string) (*flow.Case, error) { return s.Case(a.ctx, id) },
-			Answer: func(id string) string { return f.how(id) }}
+		f := c.follower(a, s, false)
+		line := f.timeline(a.out)
+		line.Answer = func(id string, kind flow.GateKind) string {
+			for _, g := range r.Gates {
+				if g.ID == id { // still open
+					return f.how(id, kind)
+				}
+			}
+			return ""
+		}
 		for after := int64(0); ; {
 			l, err := s.Events(a.ctx, r.ID, client.Records{After: after})
 			if err != nil {
@@ -79,7 +100,10 @@ func (c *runsShowCmd) Run(a *app) error {
 			fmt.Fprintf(a.out, "%s\n", a.ink.Warn(string(r.Status)))
 			return nil
 		}
-		_ = f.summary(r.ID)
+		var ended status
+		if err := f.summary(r.ID); err != nil && !errors.As(err, &ended) {
+			return err // how the run ended is no failure of showing it
+		}
 		return nil
 	})
 }
@@ -90,6 +114,12 @@ type runsFollowCmd struct {
 	connection
 }
 
+// Help is shown under --help.
+func (runsFollowCmd) Help() string {
+	return `Example:
+  longstop runs follow RUN`
+}
+
 // Run follows a run.
 func (c *runsFollowCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
@@ -97,13 +127,19 @@ func (c *runsFollowCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		return follower{a: a, s: s, json: c.JSON, noWait: c.NoWait}.follow(r)
+		return c.follower(a, s, c.NoWait).follow(r)
 	})
 }
 
 type runsCancelCmd struct {
 	ID string `arg:""`
 	connection
+}
+
+// Help is shown under --help.
+func (runsCancelCmd) Help() string {
+	return `Example:
+  longstop runs cancel RUN`
 }
 
 // Run cancels a run.

@@ -16,6 +16,12 @@ type secretsCmd struct {
 
 type secretsListCmd struct{ connection }
 
+// Help is shown under --help.
+func (secretsListCmd) Help() string {
+	return `Example:
+  longstop secrets list`
+}
+
 // Run lists the secrets' names.
 func (c *secretsListCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
@@ -78,7 +84,18 @@ type secretsUnsetCmd struct {
 	connection
 }
 
+// Help is shown under --help.
+func (secretsUnsetCmd) Help() string {
+	return `Example:
+  longstop secrets unset api`
+}
+
 // Run removes a secret.
 func (c *secretsUnsetCmd) Run(a *app) error {
-	return c.with(a, func(s *session) error { return s.DeleteSecret(a.ctx, c.Name) })
+	return c.with(a, func(s *session) error {
+		if err := s.DeleteSecret(a.ctx, c.Name); err != nil {
+			return err
+		}
+		return c.said(a, "removed %s\n", c.Name)
+	})
 }

@@ -59,7 +59,11 @@ type devCmd struct {
 
 // Help is shown under --help.
 func (devCmd) Help() string {
-	return `Like serve, with outbound calls to this machine and to private networks allowed, and MCP
+	return `Examples:
+  longstop dev
+  longstop dev --listen 127.0.0.1:9090 --data /tmp/longstop
+
+Like serve, with outbound calls to this machine and to private networks allowed, and MCP
 servers over stdio. Commands run in the same folder find this server by themselves.`
 }
 
@@ -75,6 +79,8 @@ func (c *devCmd) Run(a *app) error {
   longstop init                                  write workflow.yaml, with a step that fails
   longstop run workflow.yaml --input '{"userId": 42}'
   longstop agents test https://your-agent        would your agent's answer be taken?
+  longstop settings set recovery.a2a_agent_url https://your-agent
+or, from anywhere that has the key:
   curl -X PUT %s/v1/settings/recovery.a2a_agent_url \
     -H "Authorization: Bearer $LONGSTOP_KEY" -d '{"value": "https://your-agent"}'
 `, a.ink.Bold("Next"), s.URL())
@@ -102,9 +108,7 @@ func (c serving) serve(a *app, config server.Config, then func(*server.Server)) 
 
 // stop lets steps finish; a second signal ends that at once.
 func (c serving) stop(a *app, s *server.Server, failed error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), stopTime)
-	defer cancel()
-	ctx, release := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, release := stopping(a.ctx)
 	defer release()
 	if !c.ReadyJSON {
 		fmt.Fprintln(a.out, "stopping; again to stop at once")
@@ -116,6 +120,14 @@ func (c serving) stop(a *app, s *server.Server, failed error) error {
 		return flow.Errorf(flow.CodeUnavailable, "the server has stopped by itself").Because(failed)
 	}
 	return nil
+}
+
+// stopping bounds how long a server may take to stop: it ends at the next
+// signal, and after stopTime in any case.
+func stopping(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	ctx, release := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	return ctx, func() { release(); cancel() }
 }
 
 func (c serving) logger(w io.Writer) *slog.Logger {
@@ -157,6 +169,8 @@ func (c serving) announce(a *app, s *server.Server) {
 	fmt.Fprintf(a.out, "longstop %s serves on %s\n", server.Version(), a.ink.Bold(s.URL()))
 	if key := s.FirstKey(); key != "" {
 		fmt.Fprintf(a.out, "the owner's key, shown this once:\n  export LONGSTOP_KEY=%s\n", key)
+	} else {
+		fmt.Fprintln(a.out, a.ink.Faint("no key at hand? in another terminal: longstop keys create NAME --role owner --data "+s.DataDir()))
 	}
 	for _, w := range s.Warnings() {
 		fmt.Fprintln(a.out, a.ink.Warn("warning: "+w))
@@ -169,7 +183,12 @@ type demoCmd struct {
 
 // Help is shown under --help.
 func (demoCmd) Help() string {
-	return "Exits with 0 only if every run ended as expected."
+	return `Examples:
+  longstop demo
+  longstop demo --keep
+  longstop demo --json | jq .ok
+
+Exits with 0 only if every run ended as expected.`
 }
 
 // Run plays the demo.
@@ -182,6 +201,12 @@ func (c *demoCmd) Run(a *app) error {
 }
 
 type versionCmd struct{}
+
+// Help is shown under --help.
+func (versionCmd) Help() string {
+	return `Example:
+  longstop version`
+}
 
 // Run prints the version.
 func (versionCmd) Run(a *app) error {

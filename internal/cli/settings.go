@@ -17,6 +17,12 @@ type settingsCmd struct {
 
 type settingsListCmd struct{ connection }
 
+// Help is shown under --help.
+func (settingsListCmd) Help() string {
+	return `Example:
+  longstop settings list`
+}
+
 // Run lists the settings.
 func (c *settingsListCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
@@ -65,6 +71,12 @@ type settingsGetCmd struct {
 	connection
 }
 
+// Help is shown under --help.
+func (settingsGetCmd) Help() string {
+	return `Example:
+  longstop settings get recovery.a2a_agent_url`
+}
+
 // Run shows a setting.
 func (c *settingsGetCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
@@ -80,6 +92,14 @@ type settingsSetCmd struct {
 	Key   string `arg:"" name:"setting" help:"Such as recovery.a2a_agent_url."`
 	Value string `arg:"" help:"The value; - reads it from standard input, so that a token is in no shell history."`
 	connection
+}
+
+// Help is shown under --help.
+func (settingsSetCmd) Help() string {
+	return `Examples:
+  longstop settings set recovery.a2a_agent_url https://my-agent.example.com
+  longstop settings set recovery.mcp_server_id mine
+  printf %s "$TOKEN" | longstop settings set recovery.a2a_auth_token -`
 }
 
 // Run sets a setting.
@@ -104,6 +124,12 @@ func (c *settingsSetCmd) Run(a *app) error {
 type settingsUnsetCmd struct {
 	Key string `arg:"" name:"setting"`
 	connection
+}
+
+// Help is shown under --help.
+func (settingsUnsetCmd) Help() string {
+	return `Example:
+  longstop settings unset recovery.a2a_agent_url`
 }
 
 // Run removes a setting.

@@ -16,6 +16,13 @@ type stepTypesCmd struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
+// Help is shown under --help.
+func (stepTypesCmd) Help() string {
+	return `Examples:
+  longstop step-types
+  longstop step-types http_request`
+}
+
 // Run shows the step types.
 func (c *stepTypesCmd) Run(a *app) error {
 	types := server.StepTypes()

@@ -16,7 +16,11 @@ type validateCmd struct {
 
 // Help is shown under --help.
 func (validateCmd) Help() string {
-	return "Needs no server. Exits with 2 if a file is not valid."
+	return `Examples:
+  longstop validate workflow.yaml
+  longstop validate --json workflows/*.yaml | jq '.[].problems'
+
+Needs no server. Exits with 2 if a file is not valid.`
 }
 
 // checked is what validate says of a file.
@@ -62,6 +66,13 @@ func (c *validateCmd) Run(a *app) error {
 	return nil
 }
 
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 // problems lists what an error says is wrong: itself if it lists nothing.
 func problems(err error) []flow.Problem {
 	e := asFlow(err)
@@ -73,7 +84,7 @@ func problems(err error) []flow.Problem {
 
 func (c *validateCmd) show(a *app, v checked) {
 	if v.Valid {
-		fmt.Fprintf(a.out, "%s %s: %s, %d steps\n", a.ink.Good("✓"), v.File, v.Name, v.Steps)
+		fmt.Fprintf(a.out, "%s %s: %s, %s\n", a.ink.Good("✓"), v.File, v.Name, count(v.Steps, "step"))
 		return
 	}
 	for _, p := range v.Problems {

@@ -19,14 +19,20 @@ type workflowsCmd struct {
 }
 
 type workflowsListCmd struct {
-	After string `help:"The cursor that the page before gave."`
+	paging
 	connection
+}
+
+// Help is shown under --help.
+func (workflowsListCmd) Help() string {
+	return `Example:
+  longstop workflows list`
 }
 
 // Run lists workflows.
 func (c *workflowsListCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
-		l, err := s.Workflows(a.ctx, client.Page{After: c.After})
+		l, err := s.Workflows(a.ctx, c.page())
 		if err != nil {
 			return err
 		}
@@ -34,7 +40,7 @@ func (c *workflowsListCmd) Run(a *app) error {
 		for _, w := range l.Items {
 			rows = append(rows, []string{w.Name, fmt.Sprint(w.Number), ago(w.UpdatedAt)})
 		}
-		defer a.more(l.Next, "--after")
+		defer a.more(c.JSON, l.Next)
 		return a.table(c.JSON, l, []string{"workflow", "version", "published"}, rows)
 	})
 }
@@ -42,6 +48,12 @@ func (c *workflowsListCmd) Run(a *app) error {
 type workflowsShowCmd struct {
 	Name string `arg:""`
 	connection
+}
+
+// Help is shown under --help.
+func (workflowsShowCmd) Help() string {
+	return `Example:
+  longstop workflows show nightly-sync > workflow.yaml`
 }
 
 // Run shows a workflow.
@@ -62,6 +74,12 @@ func (c *workflowsShowCmd) Run(a *app) error {
 type workflowsPushCmd struct {
 	File string `arg:""`
 	connection
+}
+
+// Help is shown under --help.
+func (workflowsPushCmd) Help() string {
+	return `Example:
+  longstop workflows push workflow.yaml`
 }
 
 // Run publishes a file.

@@ -70,7 +70,7 @@ func (d *driver) checkForm(g flow.Gate, filled json.RawMessage) error {
 		return nil
 	}
 	for i := range problems {
-		problems[i].Field = "output" + problems[i].Field
+		problems[i].Field = under("output", problems[i].Field)
 	}
 	bad := flow.Errorf(flow.CodeInvalid, "the form is not filled in rightly").At("output").Right("what the gate's form asks for")
 	bad.Problems = problems

@@ -49,7 +49,9 @@ func (d *driver) attempt(n *node, inst flow.StepInstance) (bool, error) {
 	case out.Approval != nil:
 		return false, d.askApproval(n, inst, *out.Approval)
 	}
-	return d.complete(d.begin(), n, inst, out.Value)
+	c := d.begin()
+	c.console = out.Logs
+	return d.complete(c, n, inst, out.Value)
 }
 
 // execute has the step's type, or the tool that recovery chose, make the

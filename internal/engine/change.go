@@ -12,9 +12,10 @@ import (
 // driver's own picture of the run is untouched, and afterwards it is the new
 // one.
 type change struct {
-	d   *driver
-	c   flow.Change
-	now time.Time
+	d       *driver
+	c       flow.Change
+	now     time.Time
+	console []string // lines that the step printed, for its log
 }
 
 // begin starts a transition from where the run stands.
@@ -130,7 +131,9 @@ type gateData struct {
 	ExpiresAt  *time.Time    `json:"expiresAt,omitempty"`
 	Diagnosis  string        `json:"diagnosis,omitempty"`
 	Suggestion string        `json:"suggestion,omitempty"`
+	Message    string        `json:"message,omitempty"`
 	Answer     string        `json:"answer,omitempty"`
+	Hint       string        `json:"hint,omitempty"`
 	Reason     string        `json:"reason,omitempty"`
 	By         string        `json:"by,omitempty"`
 }

@@ -203,6 +203,9 @@ func (d *driver) complete(c *change, n *node, inst flow.StepInstance, output jso
 	took := millis(c.now.Sub(inst.StartedAt))
 	c.step(inst)
 	c.event(flow.EventStepSucceeded, &inst.StepKey, stepData{ID: n.ID, Type: n.Type, Attempt: inst.Attempts, DurationMS: took, RecoverySource: inst.RecoverySource, Message: inst.Message})
+	for _, line := range c.console {
+		c.log(n, &inst, "console", func(l *flow.Log) { l.Message = cut(d.masker.Text(line), maxLine) })
+	}
 	c.log(n, &inst, "succeeded", func(l *flow.Log) {
 		l.Message, l.DurationMS, l.StartedAt = inst.Message, took, &inst.StartedAt
 	})
@@ -308,6 +311,9 @@ func (d *driver) cancelInto(c *change, by flow.Caller) {
 	}
 	c.event(flow.EventRunCancelled, nil, runData{By: by.Person})
 }
+
+// maxLine bounds a line that a step printed.
+const maxLine = 1024
 
 // bounded is a value small enough for an event, or nothing.
 func bounded(raw json.RawMessage) json.RawMessage {

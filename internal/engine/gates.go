@@ -68,7 +68,7 @@ func (e *Engine) settle(ctx context.Context, by flow.Caller, d *driver, inst flo
 	g.Answer = maskedAnswer(d, a)
 	c.gate(g)
 	c.event(flow.EventGateAnswered, &inst.StepKey, gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, Answer: a.Answer,
-		Reason: g.Answer.Reason, By: by.Person})
+		Reason: g.Answer.Reason, Hint: g.Answer.Hint, By: by.Person})
 	again, err := do(c)
 	if err != nil {
 		d.cancel()

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -47,11 +48,19 @@ func checkInput(def *compiled, input json.RawMessage) error {
 		return nil
 	}
 	for i := range problems {
-		problems[i].Field = "input" + problems[i].Field
+		problems[i].Field = under("input", problems[i].Field)
 	}
 	bad := flow.Errorf(flow.CodeInvalid, "the input does not satisfy the workflow's input schema").At("input")
 	bad.Problems = problems
 	return bad
+}
+
+// under puts a field below the member that holds it.
+func under(member, field string) string {
+	if field == "" || strings.HasPrefix(field, "[") {
+		return member + field
+	}
+	return member + "." + strings.TrimPrefix(field, ".")
 }
 
 // begin creates a run, and drives it at once if there is room.

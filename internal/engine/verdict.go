@@ -136,7 +136,7 @@ func (d *driver) openGate(c *change, n *node, inst flow.StepInstance, g flow.Gat
 	c.gate(g)
 	c.park(g.ExpiresAt)
 	c.c.Run.Current = inst.StepKey.String()
-	data := gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, ExpiresAt: &g.ExpiresAt}
+	data := gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, ExpiresAt: &g.ExpiresAt, Message: inst.Message}
 	for _, said := range []*flow.Escalation{g.Builtin, g.Agent} {
 		if said != nil {
 			data.Diagnosis, data.Suggestion = said.Diagnosis, said.Suggestion

@@ -74,7 +74,7 @@ func TestMissingPathsNameWhatThereIs(t *testing.T) {
 		`"{{ input[\"odd key\"].nope }}"`: `input["odd key"].nope is missing (input["odd key"] has: "a.b")`,
 		`"{{ steps.vip.output }}"`:        `steps.vip.output is missing: step vip has no output yet (steps has: user)`,
 		`"{{ steps.user.output.n.id }}"`:  `steps.user.output.n.id is missing (steps.user.output.n is a number)`,
-		`"{{ secrets.nope }}"`:            `there is no secret "nope" (set it in this workspace, or correct the name)`,
+		`"{{ secrets.nope }}"`:            `there is no secret "nope" (longstop secrets set nope, or correct the name)`,
 		`"{{ item }}"`:                    `there is no item here (item exists only inside of a loop)`,
 		`{"a~/b":["x {{ input.n }}"]}`:    `/a~0~1b/0: input.n is null and cannot stand in a text ({{ input.n? }} for nothing, {{ input.n ?? "" }} for a default)`,
 	} {

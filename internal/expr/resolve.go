@@ -57,7 +57,7 @@ func (p path) missing(i int, container any) *Error {
 	case i == 0:
 		e.Message, e.Fix = fmt.Sprintf("%s is missing: there is no %s here", whole, p[0].name), ""
 	case i == 1 && p[0].name == "secrets":
-		e.Message, e.Fix = fmt.Sprintf("there is no secret %s", strconv.Quote(p[1].name)), "set it in this workspace, or correct the name"
+		e.Message, e.Fix = fmt.Sprintf("there is no secret %s", strconv.Quote(p[1].name)), "longstop secrets set "+p[1].name+", or correct the name"
 	case i == 1 && p[0].name == "steps":
 		e.Message = fmt.Sprintf("%s is missing: step %s has no output yet", whole, p[1].name)
 	}

@@ -75,22 +75,23 @@ type ToolCall struct {
 // attempt: what they are shown, who was asked, what came back and what became
 // of it. Everything in it is masked.
 type Case struct {
-	ID        string        `json:"id"`
-	Workspace string        `json:"-"`
-	RunID     string        `json:"runId"`
-	Workflow  string        `json:"workflow"`
-	StepIndex int           `json:"stepIndex"`
-	Iteration string        `json:"iteration,omitempty"`
-	Episode   int           `json:"episode"`
-	Attempt   int           `json:"attempt"` // the recovery attempt's number, from 0
-	OpenedAt  time.Time     `json:"openedAt"`
-	ClosedAt  *time.Time    `json:"closedAt,omitempty"`
-	Input     RecoveryInput `json:"input"`
-	Response  *Response     `json:"response,omitempty"` // what the step got, bounded
-	Asked     []Asked       `json:"asked"`              // in the order asked
-	Outcome   string        `json:"outcome,omitempty"`  // one line: "retry_with_params by byoa", "needs_human gate opened"
-	Before    any           `json:"before,omitempty"`   // the config as it was, where a mend changed it
-	After     any           `json:"after,omitempty"`    // the config as it became
+	ID        string          `json:"id"`
+	Workspace string          `json:"-"`
+	RunID     string          `json:"runId"`
+	Workflow  string          `json:"workflow"`
+	StepIndex int             `json:"stepIndex"`
+	Iteration string          `json:"iteration,omitempty"`
+	Episode   int             `json:"episode"`
+	Attempt   int             `json:"attempt"` // the recovery attempt's number, from 0
+	OpenedAt  time.Time       `json:"openedAt"`
+	ClosedAt  *time.Time      `json:"closedAt,omitempty"`
+	Input     RecoveryInput   `json:"input"`
+	Response  *Response       `json:"response,omitempty"` // what the step got, bounded
+	Contract  json.RawMessage `json:"contract,omitempty"` // the step's output contract, if it has one
+	Asked     []Asked         `json:"asked"`              // in the order asked
+	Outcome   string          `json:"outcome,omitempty"`  // one line: "retry_with_params by byoa", "needs_human gate opened"
+	Before    any             `json:"before,omitempty"`   // the config as it was, where a mend changed it
+	After     any             `json:"after,omitempty"`    // the config as it became
 }
 
 // Asked is one responder's part in a case.

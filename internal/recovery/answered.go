@@ -16,6 +16,8 @@ func answers(kind flow.GateKind) []string {
 		return []string{"action", "output", "edit", "hint", "skip", "fail"}
 	case flow.GateNeedsAgent:
 		return []string{"action"}
+	case flow.GateApproval:
+		return []string{"approve", "refuse"}
 	}
 	return nil
 }
@@ -41,6 +43,8 @@ func (d *Desk) Answered(ctx context.Context, by flow.Caller, f flow.Failure, k f
 
 func (s *sitting) answered(ctx context.Context, by flow.Caller, g flow.Gate, a flow.GateAnswer) (flow.Verdict, error) {
 	switch a.Answer {
+	case "approve", "refuse":
+		return s.approved(by, g, a)
 	case "output":
 		return s.given(ctx, by, g, flow.Action{Type: flow.ActionFixedOutput, Diagnosis: a.Reason, Output: a.Output}, "output")
 	case "edit":

@@ -141,7 +141,7 @@ func TestInboxAnswer(t *testing.T) {
 
 func TestOtherGates(t *testing.T) {
 	t.Parallel()
-	_, err := newBed(t).desk().Answered(t.Context(), flow.Caller{}, httpFailure(), flow.Case{}, flow.Gate{Kind: flow.GateApproval}, flow.GateAnswer{Answer: "approve"})
+	_, err := newBed(t).desk().Answered(t.Context(), flow.Caller{}, httpFailure(), flow.Case{}, flow.Gate{Kind: flow.GateInputRequired}, flow.GateAnswer{Answer: "approve"})
 	if flow.CodeOf(err) != flow.CodeInvalid {
 		t.Errorf("got %v, want invalid", err)
 	}

@@ -58,7 +58,7 @@ type Records interface {
 	Gates(ctx context.Context, workspace, runID, status, after string, limit int) ([]flow.Gate, error)
 }
 
-// Config is what a desk is made of. All members are required.
+// Config is what a desk is made of. All members but Sandbox are required.
 type Config struct {
 	Settings   Settings
 	Secrets    Secrets
@@ -66,6 +66,7 @@ type Config struct {
 	Tools      Tools
 	Records    Records
 	Trier      Trier
+	Sandbox    Sandbox         // runs code fixes; nil refuses them
 	Responders []Responder     // found by their names
 	Types      []flow.StepType // what of each type's config a mend may change
 	Clock      flow.Clock
@@ -102,6 +103,7 @@ type sitting struct {
 	limits   flow.Limits
 	masker   *secret.Masker
 
+	trial     bool   // nothing is applied
 	attempted bool   // whether the own agent was asked
 	summary   string // what it said, if that was valid
 	took      time.Duration
@@ -133,6 +135,15 @@ func layers(f flow.Failure) []map[string]string {
 func (s *sitting) progress() flow.Progress { return s.failure.Instance.Progress }
 
 func (s *sitting) bench() bench {
+	check := s.d.c.Egress.CheckURL
+	if s.trial { // a sample's own host is made up, and a case's may be gone
+		check = func(ctx context.Context, to string) error {
+			if sameHost(to, s.kase.Input.ResolvedRequest) {
+				return nil
+			}
+			return s.d.c.Egress.CheckURL(ctx, to)
+		}
+	}
 	return bench{failure: s.failure, settings: s.settings, limits: s.limits, mendable: s.d.mendable[s.failure.Step.Type],
-		check: s.d.c.Egress.CheckURL, mask: func(raw json.RawMessage) json.RawMessage { return s.masker.JSON(raw) }}
+		check: check, mask: func(raw json.RawMessage) json.RawMessage { return s.masker.JSON(raw) }}
 }

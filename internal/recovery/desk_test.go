@@ -112,7 +112,7 @@ func TestOwnAgentIsPassedOver(t *testing.T) {
 		{"an error that holds a secret", func(b *bed) { b.own.err = errors.New("token sk-live-0123456789 refused") }, "token [secret:api] refused"},
 		{"too slow", func(b *bed) { b.own.hang, b.settings.Timeout = true, 20*time.Millisecond }, "no answer within 20ms"},
 		{"it breaks", func(b *bed) { b.own.panics = true }, "the responder a2a broke"},
-		{"code", func(b *bed) { b.own.answer = `{"type":"code_fix","diagnosis":"d","code":"return 1"}` }, "code_fix is not offered by this version"},
+		{"code", func(b *bed) { b.own.answer = `{"type":"code_fix","diagnosis":"d","code":"return 1"}` }, "code_fix is not offered here"},
 		{"unknown server", func(b *bed) {
 			b.own.answer = `{"type":"retry_with_tool","diagnosis":"d","toolCall":{"server":"x","tool":"t"}}`
 		}, `MCP server "x" is not registered in this workspace`},

@@ -38,6 +38,7 @@ func (d *Desk) Freeze(ctx context.Context, f flow.Failure) (flow.Case, error) {
 		OpenedAt:  d.c.Clock.Now(),
 		Input:     frozen(f, masker),
 		Response:  response(f.Failed.Response, masker),
+		Contract:  f.Step.Output,
 		Asked:     []flow.Asked{},
 	}, nil
 }

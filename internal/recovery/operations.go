@@ -111,9 +111,7 @@ func (d *Desk) CasesGet(ctx context.Context, by flow.Caller, in *CaseIn) (*flow.
 	return &k, nil
 }
 
-// CasesReplay asks an agent about a frozen case. Nothing is applied. The
-// agent's answer is checked without the step's output contract and templates,
-// which a case does not hold.
+// CasesReplay asks an agent about a frozen case. Nothing is applied.
 func (d *Desk) CasesReplay(ctx context.Context, by flow.Caller, in *ReplayIn) (*ReplayView, error) {
 	agent, err := in.Body.ref()
 	if err != nil {
@@ -123,7 +121,7 @@ func (d *Desk) CasesReplay(ctx context.Context, by flow.Caller, in *ReplayIn) (*
 	if err != nil {
 		return nil, err
 	}
-	now, err := d.Try(ctx, by.Workspace, agent, k.Input)
+	now, err := d.Try(ctx, by.Workspace, agent, k.Input, k.Contract)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +140,7 @@ func (d *Desk) AgentsTest(ctx context.Context, by flow.Caller, in *AgentsTestIn)
 			return nil, err
 		}
 	}
-	result, err := d.Try(ctx, by.Workspace, agent, input)
+	result, err := d.Try(ctx, by.Workspace, agent, input, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 type plan struct {
 	action    flow.Action
 	mend      mend
+	fixed     *repair // what a code_fix made
 	after     time.Duration
 	notes     []string
 	source    flow.Source
@@ -34,7 +35,9 @@ func (s *sitting) plan(ctx context.Context, a flow.Action, after time.Duration) 
 	case flow.ActionRetryWithTool:
 		return p, s.checkTool(ctx, a.ToolCall)
 	case flow.ActionCodeFix:
-		return p, s.checkCode(a.Code)
+		f, r := s.runCode(ctx, a.Code)
+		p.fixed = f
+		return p, r
 	}
 	return p, nil
 }
@@ -73,11 +76,4 @@ func (s *sitting) checkTool(ctx context.Context, call *flow.ToolCall) *Rejection
 		return reject("toolCall", err.Error(), "")
 	}
 	return nil
-}
-
-// checkCode is where a version with a sandbox runs the code, has its output
-// checked and asks for approval.
-func (s *sitting) checkCode(string) *Rejection {
-	return reject("type", "code_fix is not offered by this version: there is no sandbox to run code in",
-		"fixed_output, retry_with_params, retry_with_tool or needs_human")
 }

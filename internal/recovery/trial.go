@@ -3,6 +3,7 @@ package recovery
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -29,14 +30,14 @@ func Sample() flow.RecoveryInput {
 }
 
 // Try asks one agent about a failure and checks what it answers as if it were
-// applied. Nothing is applied or recorded. The error is about the workspace;
+// applied; contract is the step's output contract, or nil. Nothing is applied or recorded. The error is about the workspace;
 // what is wrong with the agent stands in the result.
-func (d *Desk) Try(ctx context.Context, workspace string, agent flow.AgentRef, in flow.RecoveryInput) (TrialResult, error) {
+func (d *Desk) Try(ctx context.Context, workspace string, agent flow.AgentRef, in flow.RecoveryInput, contract json.RawMessage) (TrialResult, error) {
 	id := d.c.NewID("trial")
 	f := flow.Failure{
 		Run: flow.Run{ID: id, Workspace: workspace, Input: in.WorkflowInput},
 		Step: &flow.Step{Index: in.Step.Index, Type: in.Step.Type, Title: in.Step.Title, Intent: in.Step.Intent,
-			Config: in.Step.Config, Timeout: flow.DefaultTimeout},
+			Config: in.Step.Config, Output: contract, Timeout: flow.DefaultTimeout},
 		Config: in.Step.Config,
 		Failed: flow.Failed{Error: in.Error},
 		Left:   flow.DefaultTotalTimeout,
@@ -45,6 +46,7 @@ func (d *Desk) Try(ctx context.Context, workspace string, agent flow.AgentRef, i
 	if err != nil {
 		return TrialResult{}, err
 	}
+	s.trial = true
 	who := tried{trier: d.c.Trier, agent: agent, seen: make(chan flow.Sighting, 1)}
 	p, why := s.consult(ctx, &who, flow.SourceBYOA)
 	part := s.kase.Asked[0]
@@ -54,7 +56,20 @@ func (d *Desk) Try(ctx context.Context, workspace string, agent flow.AgentRef, i
 		result.Agent = name(agent)
 	}
 	result.Sent = result.Found.Found
+	if p != nil && p.action.Type == flow.ActionFixedOutput && len(contract) == 0 {
+		result.Notes = append(result.Notes, "a step with an output contract would hold this output to it")
+	}
 	return result, nil
+}
+
+// sameHost reports whether a URL stays at the host that a request went to.
+func sameHost(to string, request *flow.ResolvedRequest) bool {
+	if request == nil {
+		return false
+	}
+	a, errA := url.Parse(to)
+	b, errB := url.Parse(request.URL)
+	return errA == nil && errB == nil && a.Scheme == b.Scheme && a.Host == b.Host
 }
 
 func name(agent flow.AgentRef) string {

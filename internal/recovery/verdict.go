@@ -16,6 +16,9 @@ const (
 
 // verdict carries a plan out.
 func (s *sitting) verdict(p *plan) flow.Verdict {
+	if p.action.Type == flow.ActionCodeFix {
+		return s.fix(p)
+	}
 	v := flow.Verdict{Source: p.source, Message: s.told(p), Adapting: s.adapting()}
 	switch p.action.Type {
 	case flow.ActionFixedOutput:

@@ -183,6 +183,10 @@ func template(q flow.Question, _ time.Time) (remedy, bool) {
 	if q.Failed.Kind != flow.KindTemplate {
 		return remedy{}, false
 	}
+	if strings.Contains(q.Failed.Error, "there is no secret") {
+		return toHuman("This step uses a secret that is not there: "+short(q.Failed.Error, 200),
+			"Store it (longstop secrets set NAME), then answer this gate with edit and {}: the step runs again as it is.")
+	}
 	return toHuman("A template of this step could not be filled in: "+short(q.Failed.Error, 200),
 		"See whether an earlier step's output has changed its shape; give this step's output, or correct the workflow and start again.")
 }

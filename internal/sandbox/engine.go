@@ -30,15 +30,15 @@ const (
 	reserve   = 4 << 20   // bytes of Memory the program's heap does not get: the engine's own, and room to tell of an exhausted heap
 )
 
-// engine is QuickJS compiled to machine code, with a copy of its memory as it
-// was after the prelude.
+// engine is QuickJS compiled to machine code, with its memory as it was
+// after the prelude.
 type engine struct {
 	options Options
 	runtime wazero.Runtime
 	cache   wazero.CompilationCache // nil without a folder
 	module  wazero.CompiledModule
 
-	image     []byte // the memory
+	image     image
 	stack     uint64 // the stack pointer
 	qRuntime  uint64 // pointers into the image
 	qContext  uint64
@@ -85,7 +85,7 @@ func private(dir string) error {
 	return nil
 }
 
-func compile(o Options, cache wazero.CompilationCache) (e *engine, err error) {
+func compile(o Options, cache wazero.CompilationCache) (_ *engine, err error) {
 	ctx := context.Background()
 	config := wazero.NewRuntimeConfigCompiler().
 		WithCloseOnContextDone(true).
@@ -93,7 +93,7 @@ func compile(o Options, cache wazero.CompilationCache) (e *engine, err error) {
 	if cache != nil {
 		config = config.WithCompilationCache(cache)
 	}
-	e = &engine{options: o, cache: cache, runtime: wazero.NewRuntimeWithConfig(ctx, config)}
+	e := &engine{options: o, cache: cache, runtime: wazero.NewRuntimeWithConfig(ctx, config)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.close(ctx))
@@ -102,13 +102,17 @@ func compile(o Options, cache wazero.CompilationCache) (e *engine, err error) {
 	if _, err = wasi_snapshot_preview1.Instantiate(ctx, e.runtime); err != nil {
 		return nil, err
 	}
-	if e.module, err = e.runtime.CompileModule(ctx, quickjs); err != nil {
+	workers := experimental.WithCompilationWorkers(ctx, o.Parallel)
+	if e.module, err = e.runtime.CompileModule(workers, quickjs); err != nil {
 		return nil, err
 	}
 	if err = e.stubs(ctx); err != nil {
 		return nil, err
 	}
-	return e, e.takeImage(ctx)
+	if err = e.takeImage(ctx); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // stubs gives the engine the functions it wants of its host: all but one do
@@ -165,11 +169,17 @@ func (e *engine) takeImage(ctx context.Context) error {
 		return in.err
 	}
 	e.stack = in.module.ExportedGlobal("__stack_pointer").Get()
-	bytes, ok := in.module.Memory().Read(0, in.module.Memory().Size())
-	if !ok {
+	fresh, err := e.instantiate(ctx)
+	if err != nil {
+		return err
+	}
+	defer fresh.close()
+	before, ok1 := fresh.module.Memory().Read(0, fresh.module.Memory().Size())
+	after, ok2 := in.module.Memory().Read(0, in.module.Memory().Size())
+	if !ok1 || !ok2 {
 		return errors.New("the engine's memory cannot be read")
 	}
-	e.image = append([]byte(nil), bytes...)
+	e.image = difference(before, after)
 	return nil
 }
 

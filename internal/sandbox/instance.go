@@ -24,15 +24,7 @@ type instance struct {
 
 // restore makes the memory what it was after the prelude.
 func (in *instance) restore(ctx context.Context) {
-	mem, image := in.module.Memory(), in.engine.image
-	if have := mem.Size(); uint32(len(image)) > have {
-		if _, ok := mem.Grow((uint32(len(image)) - have) / page); !ok {
-			in.err = errFull
-			return
-		}
-	}
-	if !mem.Write(0, image) {
-		in.err = errors.New("the engine's memory cannot be written")
+	if in.err = in.engine.image.restore(in); in.err != nil {
 		return
 	}
 	stack, ok := in.module.ExportedGlobal("__stack_pointer").(api.MutableGlobal)

@@ -50,7 +50,8 @@ func (c *call) explain(thrown *exception) *Error {
 	var exit *sys.ExitError
 	switch {
 	case c.late, errors.As(c.err, &exit), errors.Is(c.err, context.DeadlineExceeded):
-		return &Error{Kind: KindTimeout, Line: line, Message: fmt.Sprintf("the code ran longer than %v and was stopped", c.options.Timeout)}
+		// No line: the engine does not keep count of it within a loop.
+		return &Error{Kind: KindTimeout, Message: fmt.Sprintf("the code ran longer than %v and was stopped", c.options.Timeout)}
 	case errors.Is(c.err, errFull), thrown != nil && thrown.name == "InternalError" && thrown.message == "out of memory":
 		return &Error{Kind: KindMemory, Line: line, Message: fmt.Sprintf("the code needs more memory than the %d MiB it may use", c.options.Memory>>20)}
 	case exhausted(c.err):

@@ -91,7 +91,7 @@
           told[1] = cut(e.message);
           told[2] = cut(e.stack);
         } else {
-          told[1] = cut(e);
+          told[1] = apply(slice, show(e), [0, maxText]);
         }
       } catch {
         told[1] = "an error that cannot be shown";

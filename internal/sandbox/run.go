@@ -44,8 +44,8 @@ func interrupt(ctx context.Context, stack []uint64) {
 }
 
 // grace is how much longer than its time the engine is left alive, to tell
-// where the program was and what it had written.
-func (o Options) grace() time.Duration { return min(o.Timeout/10, 250*time.Millisecond) }
+// what went wrong and what the program had written.
+const grace = 250 * time.Millisecond
 
 // run runs one program in an engine of its own.
 func (e *engine) run(ctx context.Context, p Program) (Result, error) {
@@ -54,7 +54,7 @@ func (e *engine) run(ctx context.Context, p Program) (Result, error) {
 		return Result{}, err
 	}
 	c := &call{options: e.options, stop: time.Now().Add(e.options.Timeout)}
-	inner, cancel := context.WithDeadline(context.WithValue(ctx, callKey{}, c), c.stop.Add(e.options.grace()))
+	inner, cancel := context.WithDeadline(context.WithValue(ctx, callKey{}, c), c.stop.Add(grace))
 	defer cancel()
 	if c.instance, err = e.instantiate(inner); err != nil {
 		if ctx.Err() != nil {

@@ -16,8 +16,8 @@ import (
 // Options bound what one program may use. Zero means the default.
 type Options struct {
 	CacheDir  string        // where the compiled engine is kept between starts; none when empty. It holds machine code: nobody else may write there
-	Memory    int64         // bytes of one program, the engine's 2 MiB included; default 64 MiB, at least 8 MiB
-	Timeout   time.Duration // of one program from its start, waiting for a place not counted; default 5 s
+	Memory    int64         // bytes of one program, the engine's 2 MiB included; default 64 MiB, at least 8 MiB, at most 4 GiB
+	Timeout   time.Duration // of one program from its start, waiting for a place not counted; default 5 s. Long work within the engine, such as a join of a huge array, ends 250 ms later
 	MaxOutput int           // bytes of the result as JSON; default 1 MiB
 	Parallel  int           // programs at once, the others wait; default one a CPU
 }
@@ -61,7 +61,7 @@ func New(o Options) *Sandbox {
 	if o.Memory <= 0 {
 		o.Memory = 64 << 20
 	}
-	o.Memory = max(o.Memory, 8<<20)
+	o.Memory = min(max(o.Memory, 8<<20), 4<<30)
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Second
 	}

@@ -15,7 +15,7 @@ import (
 const MinLength = 8
 
 // forms gives the texts as which value may turn up: as it is, inside JSON,
-// inside a URL, inside HTML and inside base64.
+// inside a URL, inside HTML, in base64 and in hexadecimal.
 func forms(value string) []string {
 	set := map[string]bool{value: true}
 	escaped := []string{jsonEscape(value, false), jsonEscape(value, true), asciiEscape(value, "%04x"), asciiEscape(value, "%04X")}
@@ -29,6 +29,7 @@ func forms(value string) []string {
 		set[lowerHex(f)] = true
 	}
 	set[html.EscapeString(value)] = true
+	set[fmt.Sprintf("%x", value)], set[fmt.Sprintf("%X", value)] = true, true
 	for _, f := range base64Forms(value) {
 		set[f] = true
 	}

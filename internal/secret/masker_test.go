@@ -2,6 +2,7 @@ package secret
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -36,6 +37,8 @@ func TestTextMasksEveryForm(t *testing.T) {
 		"lower case percent":   lowerHex(url.QueryEscape(oddSecret)),
 		"HTML":                 "pa&#34;ss/w&lt;o&gt;rd é&amp;+ \\x",
 		"base64":               base64.StdEncoding.EncodeToString([]byte(oddSecret)),
+		"hexadecimal":          hex.EncodeToString([]byte(oddSecret)),
+		"HEXADECIMAL":          strings.ToUpper(hex.EncodeToString([]byte(oddSecret))),
 		"base64 for URLs":      base64.RawURLEncoding.EncodeToString([]byte(oddSecret)),
 	}
 	for name, form := range tests {

@@ -20,6 +20,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/mcpclient"
 	"github.com/longstop-dev/longstop/internal/recovery"
 	"github.com/longstop-dev/longstop/internal/responder"
+	"github.com/longstop-dev/longstop/internal/sandbox"
 	"github.com/longstop-dev/longstop/internal/secret"
 	"github.com/longstop-dev/longstop/internal/step"
 	"github.com/longstop-dev/longstop/internal/store"
@@ -27,13 +28,14 @@ import (
 
 // parts are what a server is made of, in the order in which they are made.
 type parts struct {
-	store  *store.Store
-	pool   *mcpclient.Pool
-	access *access.Service
-	agents *responder.A2A
-	desk   *recovery.Desk
-	engine *engine.Engine
-	api    *api.API
+	store   *store.Store
+	pool    *mcpclient.Pool
+	sandbox *sandbox.Sandbox
+	access  *access.Service
+	agents  *responder.A2A
+	desk    *recovery.Desk
+	engine  *engine.Engine
+	api     *api.API
 }
 
 // build makes every part and joins them; nothing runs yet.
@@ -57,9 +59,11 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.access = access.New(access.Config{Tenants: p.store, Keys: p.store, Settings: p.store, Secrets: p.store, Servers: p.store,
 		Keyring: keyring, Cards: cards{p.agents}, Egress: guard, Clock: c.Clock, NewID: ident.New, AllowStdio: c.AllowStdio})
 	tools := responder.NewTools(p.access, p.pool, c.Clock)
-	types := step.NewTable(step.Deps{HTTP: outside, Tools: tools})
+	p.sandbox = sandbox.New(sandbox.Options{CacheDir: f.cache()})
+	types := step.NewTable(step.Deps{HTTP: outside, Tools: tools, Sandbox: p.sandbox})
 	p.desk = recovery.New(recovery.Config{Settings: p.access, Secrets: p.access, Egress: guard, Tools: tools, Records: p.store,
 		Trier:      responder.NewTrial(wire, tools),
+		Sandbox:    p.sandbox,
 		Responders: []recovery.Responder{p.agents, responder.NewMCP(tools), responder.NewRules(c.Clock)},
 		Types:      types.Types(), Clock: c.Clock, NewID: ident.New, Log: c.Log})
 	p.engine = engine.New(engine.Config{Runs: p.store, Records: p.store, Versions: p.store, Types: types, Recovery: p.desk, Workspaces: p.access,
@@ -77,7 +81,11 @@ func (p *parts) close() error {
 	if p.pool != nil {
 		p.pool.Close()
 	}
-	return p.store.Close()
+	var err error
+	if p.sandbox != nil {
+		err = p.sandbox.Close(context.Background())
+	}
+	return errors.Join(err, p.store.Close())
 }
 
 // openKeyring loads the master key. One is made only for a database that is

@@ -116,7 +116,9 @@ func TestFaultsOfAnAgent(t *testing.T) {
 		"a file URL":       {says(retryAt("file:///etc/passwd")), "absolute"},
 		"a relative URL":   {says(retryAt("/v2/users/42")), ""},
 		"unknown tool":     {says(`{"type":"retry_with_tool","diagnosis":"x","toolCall":{"server":"nope","tool":"t","params":{}}}`), "nope"},
-		"code_fix":         {says(`{"type":"code_fix","diagnosis":"x","code":"return 1"}`), "code_fix"},
+		"code that throws": {says(`{"type":"code_fix","diagnosis":"x","code":"throw new Error('no idea')"}`), "no idea"},
+		"endless code":     {says(`{"type":"code_fix","diagnosis":"x","code":"for(;;){}"}`), "code"},
+		"code_fix":         {says(`{"type":"code_fix","diagnosis":"x","code":"return 1"}`), "contract"},
 		"another's secret": {says(`{"type":"retry_with_params","diagnosis":"x","modifications":{"headers":{"X":"[secret:other]"}}}`), "other"},
 		"JSON-RPC error": {func(w http.ResponseWriter, _ *http.Request, id string, _ map[string]any) {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no idea"}}`, id)

@@ -3,9 +3,10 @@ package server
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
+
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -26,7 +27,7 @@ type Holder struct {
 	Key string `json:"key"` // holds as long as that process lives
 }
 
-// take makes the folder if it is missing and locks it. It answers conflict,
+// take makes the folder if it is missing and locks it. It answers unavailable,
 // naming the holder, if another process has it.
 func take(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -41,14 +42,23 @@ func take(dir string) (*folder, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		holder := heldBy(lock)
 		lock.Close()
-		return nil, flow.Errorf(flow.CodeConflict, "the data folder %s is held by %s", dir, holder).At("--data").
-			Right("stop that process, name another folder, or talk to the server that runs").Because(err)
+		return nil, flow.Errorf(flow.CodeUnavailable, "the data folder %s is held by %s", dir, holder).At("--data").
+			Right("stop that process, name another folder, or talk to the server that runs")
 	}
-	if err := errors.Join(lock.Truncate(0), writeAt(lock, fmt.Sprint(os.Getpid()))); err != nil {
+	if err := errors.Join(lock.Truncate(0), writeAt(lock, holderName())); err != nil {
 		lock.Close()
 		return nil, flow.Errorf(flow.CodeUnavailable, "the data folder %s cannot be written", dir).At("--data").Because(err)
 	}
 	return &folder{dir: dir, lock: lock}, nil
+}
+
+// holderName tells people which process this is.
+func holderName() string {
+	name := strconv.Itoa(os.Getpid())
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		name += " (longstop " + os.Args[1] + ")"
+	}
+	return name
 }
 
 func writeAt(f *os.File, text string) error {
@@ -57,7 +67,7 @@ func writeAt(f *os.File, text string) error {
 }
 
 func heldBy(lock *os.File) string {
-	b := make([]byte, 32)
+	b := make([]byte, 128)
 	n, _ := lock.ReadAt(b, 0)
 	if pid := strings.TrimSpace(string(b[:n])); pid != "" {
 		return "process " + pid
@@ -66,6 +76,9 @@ func heldBy(lock *os.File) string {
 }
 
 func (f *folder) database() string { return filepath.Join(f.dir, "longstop.db") }
+
+// cache is for what can be made again.
+func (f *folder) cache() string { return filepath.Join(f.dir, "cache") }
 
 // announce writes server.json, readable by this user only.
 func (f *folder) announce(h Holder) error {

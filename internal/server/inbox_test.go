@@ -238,6 +238,26 @@ func TestWhatTheInboxTakes(t *testing.T) {
 	}
 }
 
+// TestCodeFromTheInboxNeedsAPerson holds the specification's sentence that
+// code_fix goes through the same approval as any other's.
+func TestCodeFromTheInboxNeedsAPerson(t *testing.T) {
+	t.Parallel()
+	for answer, source := range map[string]string{"approve": "byoa", "refuse": "builtin"} {
+		t.Run(answer, func(t *testing.T) {
+			t.Parallel()
+			st := begin(t)
+			r := inboxed(t, st)
+			body := map[string]any{"type": "code_fix", "diagnosis": "made", "code": "return { id: 8 };"}
+			st.must("POST", "/v1/recovery/"+r.ID+"/0/action", body, nil)
+			r = st.gatedBy(r.ID, "approval")
+			st.must("POST", "/v1/gates/"+r.Gates[0].ID+"/answer", map[string]any{"answer": answer}, nil)
+			if r = st.ended(r.ID); r.Status != "succeeded" || r.source(0) != source {
+				t.Errorf("got %s by %s (%s), want %s", r.Status, r.source(0), r.Error, source)
+			}
+		})
+	}
+}
+
 func TestWrongPlacesInTheInbox(t *testing.T) {
 	t.Parallel()
 	st := begin(t)

@@ -270,3 +270,39 @@ func TestTheSpecificationsCurlLines(t *testing.T) {
 		t.Errorf("an unknown key: got %d, want 404", code)
 	}
 }
+
+func TestACodeFixIsApproved(t *testing.T) {
+	t.Parallel()
+	st := begin(t)
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"userId":7,"fullName":"Alice"}`)
+	}))
+	t.Cleanup(up.Close)
+	st.set("recovery.a2a_agent_url", agent(t, says(`{"type":"code_fix","diagnosis":"renamed","code":"return { id: input.userId, name: input.fullName };"}`)).URL)
+	yaml := fmt.Sprintf("name: shape\nsteps: [{type: http_request, config: {url: %q}, output: {type: object, required: [id]}}]\n", up.URL)
+	r := st.gated(st.run(yaml, map[string]any{}))
+	if r.Gates[0].Kind != "approval" {
+		t.Fatalf("gate: got %s, want approval", r.Gates[0].Kind)
+	}
+	var g struct {
+		Proposal struct {
+			Code   string
+			Output json.RawMessage
+		}
+	}
+	st.must("GET", "/v1/gates/"+r.Gates[0].ID, nil, &g)
+	if !strings.Contains(g.Proposal.Code, "fullName") || string(g.Proposal.Output) != `{"id":7,"name":"Alice"}` {
+		t.Errorf("what the person sees: got %+v", g.Proposal)
+	}
+	st.must("POST", "/v1/gates/"+r.Gates[0].ID+"/answer", map[string]any{"answer": "approve"}, nil)
+	if r = st.ended(r.ID); r.Status != "succeeded" || r.source(0) != "byoa" || string(r.Output) != `{"id":7,"name":"Alice"}` {
+		t.Fatalf("got %s by %s with %s (%s)", r.Status, r.source(0), r.Output, r.Error)
+	}
+	// Refused, it is a failed recovery attempt: the built-in has the next.
+	r = st.gated(st.run(yaml, map[string]any{}))
+	st.must("POST", "/v1/gates/"+r.Gates[0].ID+"/answer", map[string]any{"answer": "refuse", "reason": "no"}, nil)
+	if r = st.ended(r.ID); r.Status != "succeeded" || r.source(0) != "builtin" {
+		t.Fatalf("refused: got %s by %s (%s)", r.Status, r.source(0), r.Steps[0].Message)
+	}
+}

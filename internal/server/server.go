@@ -90,6 +90,9 @@ func (s *Server) Key() string { return s.key }
 // once and stored nowhere.
 func (s *Server) FirstKey() string { return s.first }
 
+// DataDir is the data folder.
+func (s *Server) DataDir() string { return s.c.DataDir }
+
 // Warnings says what the operator should know of how the server was set up.
 func (s *Server) Warnings() []string {
 	var out []string

@@ -74,3 +74,35 @@ func TestTimelineShowsEachAnswerOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestEachKindOfGateSaysWhatIsWanted(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[flow.GateKind]string{
+		flow.GateApproval:   "to approve: Send 300 letters?",
+		flow.GateNeedsHuman: "waits for a person: nobody could mend it",
+		flow.GateNeedsAgent: "waits for your agent",
+	} {
+		var out bytes.Buffer
+		line := &show.Timeline{W: &out,
+			Gate: func(string) (*flow.Gate, error) {
+				return &flow.Gate{Proposal: json.RawMessage(`{"message":"Send 300 letters?"}`)}, nil
+			},
+			Answer: func(id string, k flow.GateKind) string { return "answer " + id + " " + string(k) }}
+		line.Event(flow.Event{Type: flow.EventGateOpened, Data: json.RawMessage(`{"gateId":"gate_1","kind":"` + string(kind) + `"}`)})
+		for _, part := range []string{want, "answer gate_1 " + string(kind)} {
+			if !strings.Contains(out.String(), part) {
+				t.Errorf("%s: no %q in %q", kind, part, out.String())
+			}
+		}
+	}
+}
+
+func TestACodeFixIsShownWithWhatItMakes(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	show.Proposal(&out, show.Ink{}, "  ", json.RawMessage(`{"type":"code_fix","code":"a();\nb();\u001b[2J","input":{"user_id":1,"n":2},"output":{"id":1,"n":2}}`))
+	want := "  the code:\n    a();\n    b();\uFFFD[2J\n  what it makes of the answer:\n    + id: 1\n    - user_id: 1\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}

@@ -19,8 +19,10 @@ type Timeline struct {
 	// Case reads a case, so that a mend can be shown with what was asked,
 	// what was answered and what it changed.
 	Case func(id string) (*flow.Case, error)
+	// Gate reads a gate, so that what is to be approved can be shown. Optional.
+	Gate func(id string) (*flow.Gate, error)
 	// Answer is the command that answers a gate, for copying; "" leaves it out.
-	Answer func(gateID string) string
+	Answer func(gateID string, kind flow.GateKind) string
 
 	cases map[int]string // the case that a step is in
 	title map[int]string
@@ -38,7 +40,6 @@ type data struct {
 	Error          string        `json:"error"`
 	Message        string        `json:"message"`
 	DueAt          *time.Time    `json:"dueAt"`
-	ExpiresAt      *time.Time    `json:"expiresAt"`
 	CaseID         string        `json:"caseId"`
 	GateID         string        `json:"gateId"`
 	Kind           flow.GateKind `json:"kind"`
@@ -46,6 +47,7 @@ type data struct {
 	Suggestion     string        `json:"suggestion"`
 	Answer         string        `json:"answer"`
 	Reason         string        `json:"reason"`
+	Hint           string        `json:"hint"`
 }
 
 // Event writes one event.
@@ -67,22 +69,22 @@ func (t *Timeline) Event(e flow.Event) {
 	case flow.EventStepSucceeded:
 		t.succeeded(i, d)
 	case flow.EventStepRetrying:
-		t.line(t.Ink.Warn("↻"), i, d.ID, "attempt %d: %s; the next %s", d.Attempt, Line(d.Error, 80), in(e.At, d.DueAt))
+		t.line(t.Ink.Warn("↻"), i, d.ID, "attempt %d: %s; the next in %s", d.Attempt, Line(d.Error, 80), until(e.At, d.DueAt))
 	case flow.EventStepRecovery:
 		t.cases[i] = d.CaseID
 		t.line(t.Ink.Bad("✗"), i, d.ID, "%s", Line(d.Error, 100))
 	case flow.EventStepAdapting:
-		t.adapting(i)
+		t.adapting(i, e.At)
 	case flow.EventStepSuspended:
-		t.line(t.Ink.Faint("…"), i, d.ID, "waits %s", in(e.At, d.DueAt))
+		t.line(t.Ink.Faint("…"), i, d.ID, "waits %s", until(e.At, d.DueAt))
 	case flow.EventStepSkipped:
 		t.line(t.Ink.Warn("⤼"), i, d.ID, "skipped %s", t.Ink.Faint(Line(d.Message, 120)))
 	case flow.EventStepFailed:
 		t.line(t.Ink.Bad("✗"), i, d.ID, "failed for good: %s", Line(d.Error, 120))
 	case flow.EventGateOpened:
-		t.gate(e, d)
+		t.gate(d)
 	case flow.EventGateAnswered:
-		t.sub("%s answered %s %s", t.Ink.Good("✓"), t.Ink.Bold(Clean(d.Answer)), t.Ink.Faint(Line(d.Reason, 120)))
+		t.sub("%s answered %s %s", t.Ink.Good("✓"), t.Ink.Bold(Clean(d.Answer)), t.Ink.Faint(Line(strings.TrimSpace(d.Hint+" "+d.Reason), 120)))
 	case flow.EventGateExpired:
 		t.sub("%s nobody answered in time", t.Ink.Warn("…"))
 	}
@@ -117,15 +119,17 @@ func Millis(ms float64) string {
 	return fmt.Sprintf("%.0f ms", ms)
 }
 
-func in(now time.Time, due *time.Time) string {
+func until(now time.Time, due *time.Time) string {
 	if due == nil {
-		return "soon"
+		return "a moment"
 	}
-	return "in " + due.Sub(now).Round(10*time.Millisecond).String()
+	return max(0, due.Sub(now)).Round(10 * time.Millisecond).String()
 }
 
 // adapting shows what recovery made of the step's case.
-func (t *Timeline) adapting(i int) {
+//
+// A case may have been answered since: only what was said by then is shown.
+func (t *Timeline) adapting(i int, by time.Time) {
 	id := t.cases[i]
 	if id == "" || t.Case == nil {
 		return
@@ -136,10 +140,13 @@ func (t *Timeline) adapting(i int) {
 		return
 	}
 	for _, a := range k.Asked[min(t.shown[id], len(k.Asked)):] {
+		if a.At.After(by) {
+			break
+		}
 		t.asked(a)
+		t.shown[id]++
 	}
-	t.shown[id] = len(k.Asked)
-	if k.Before != nil || k.After != nil {
+	if all := t.shown[id] == len(k.Asked); all && (k.Before != nil || k.After != nil) {
 		Diff(t.W, t.Ink, t.Indent+"          ", k.Before, k.After)
 	}
 }
@@ -147,11 +154,16 @@ func (t *Timeline) adapting(i int) {
 // asked shows one responder's part.
 func (t *Timeline) asked(a flow.Asked) {
 	who := a.Responder
-	if a.Target != "" {
+	switch {
+	case a.Responder == "human":
+		who = Who(flow.SourceHuman)
+	case a.Target != "":
 		who += " " + a.Target
 	}
 	said := Summary(a.Action)
 	switch {
+	case a.Accepted && strings.HasPrefix(said, string(flow.ActionNeedsHuman)):
+		t.sub("%s %s %s  %s", t.Ink.Warn("→"), t.Ink.Bold(Line(who, 60)), t.Ink.Faint(Millis(a.DurationMS)), Line(said, 120))
 	case a.Accepted:
 		t.sub("%s %s %s  %s", t.Ink.Good("↻"), t.Ink.Bold(Line(who, 60)), t.Ink.Faint(Millis(a.DurationMS)), Line(said, 120))
 	default:
@@ -171,23 +183,43 @@ func Summary(action json.RawMessage) string {
 	return strings.TrimSpace(string(a.Type) + ": " + a.Diagnosis)
 }
 
-func (t *Timeline) gate(e flow.Event, d data) {
-	if d.Kind == flow.GateNeedsAgent {
-		t.sub("%s waits in the inbox for your agent, then the built-in is asked %s", t.Ink.Warn("⏸"), in(e.At, d.ExpiresAt))
-		return
-	}
-	if d.Diagnosis == "" {
-		d.Diagnosis = "nobody could mend it"
-	}
-	t.sub("%s waits for a person: %s", t.Ink.Warn("⏸"), Line(d.Diagnosis, 140))
+func (t *Timeline) gate(d data) {
+	t.sub("%s %s", t.Ink.Warn("⏸"), Line(waits(d), 160))
 	if d.Suggestion != "" {
 		t.sub("  %s", Line(d.Suggestion, 160))
 	}
+	if d.Kind == flow.GateApproval && t.Gate != nil {
+		if g, err := t.Gate(d.GateID); err != nil {
+			t.sub("  %s", t.Ink.Faint("the gate cannot be read: "+Line(err.Error(), 100)))
+		} else {
+			Proposal(t.W, t.Ink, t.Indent+"          ", g.Proposal)
+		}
+	}
 	if t.Answer != nil {
-		if how := t.Answer(d.GateID); how != "" {
+		if how := t.Answer(d.GateID, d.Kind); how != "" {
 			t.sub("  %s", t.Ink.Faint(how))
 		}
 	}
+}
+
+// waits says on whom a run is parked, and why.
+func waits(d data) string {
+	who := "waits for a person"
+	switch d.Kind {
+	case flow.GateApproval:
+		who = "waits for approval"
+	case flow.GateNeedsAgent:
+		who = "waits for your agent, which fetches the case from the inbox"
+	}
+	switch {
+	case d.Diagnosis != "":
+		return who + ": " + d.Diagnosis
+	case d.Message != "":
+		return who + ": " + d.Message
+	case d.Kind == flow.GateNeedsHuman:
+		return who + ": nobody could mend it"
+	}
+	return who
 }
 
 func (t *Timeline) line(mark string, i int, id, format string, args ...any) {

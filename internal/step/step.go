@@ -32,8 +32,9 @@ type Tools interface {
 
 // Deps is what the step types need of the outside.
 type Deps struct {
-	HTTP  *http.Client // goes through the egress guard
-	Tools Tools
+	HTTP    *http.Client // goes through the egress guard
+	Tools   Tools
+	Sandbox Sandbox
 }
 
 // Table is every step type, in the order in which they are documented.
@@ -51,6 +52,7 @@ func NewTable(d Deps) Table {
 		humanApproval{},
 		wait{},
 		mcpCall{tools: d.Tools},
+		code{sandbox: d.Sandbox},
 	}}
 	for _, typ := range t.types {
 		t.about = append(t.about, typ.Describe())

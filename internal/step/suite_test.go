@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/sandbox"
 )
 
 // sample is what the shared suite needs to know of a type.
@@ -83,6 +86,13 @@ func samples() []sample {
 			broken: []string{`{}`, `{"server": "crm"}`, `{"tool": "x"}`, `{"server": "crm", "tool": "x", "params": [1]}`, `{"server": {}, "tool": "x"}`},
 			run:    `{"server": "crm", "tool": "find"}`,
 		},
+		{
+			name:   "code",
+			valid:  []string{`{"code": "return { sum: input.a + steps.user.output.b };"}`, `{"code": "const t = ` + "`${input.a}`" + `; return t;"}`},
+			wrong:  []string{`{}`, `{"code": 1}`, `{"code": "return 1", "language": "ts"}`},
+			broken: []string{`{}`, `{"code": ""}`, `{"code": 7}`},
+			run:    `{"code": "return { a: 1 };"}`,
+		},
 	}
 }
 
@@ -110,6 +120,7 @@ func hanging() Deps {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})},
+		Sandbox: box(),
 		Tools: toolFunc(func(ctx context.Context, _, _, _ string, _ json.RawMessage) (json.RawMessage, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -123,8 +134,13 @@ func (f toolFunc) Call(ctx context.Context, workspace, server, tool string, para
 	return f(ctx, workspace, server, tool, params)
 }
 
+// box is a sandbox; all tests of this machine share its compiled engine.
+func box() *sandbox.Sandbox {
+	return sandbox.New(sandbox.Options{CacheDir: filepath.Join(os.TempDir(), "longstop-test-sandbox")})
+}
+
 func calm() Deps {
-	return Deps{HTTP: answering(200, `{}`), Tools: toolFunc(func(context.Context, string, string, string, json.RawMessage) (json.RawMessage, error) {
+	return Deps{HTTP: answering(200, `{}`), Sandbox: box(), Tools: toolFunc(func(context.Context, string, string, string, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`{}`), nil
 	})}
 }
