@@ -49,7 +49,7 @@ func TestPutTakesStringsAndNumbersInRange(t *testing.T) {
 		{"recovery.agent_timeout", `30`, "30"}, {"recovery.agent_timeout", `"3600"`, "3600"},
 		{"recovery.max_attempts", `1`, "1"}, {"recovery.max_attempts", `5`, "5"},
 		{"recovery.human_timeout", `60`, "60"}, {"recovery.human_timeout", `2592000`, "2592000"},
-		{"recovery.mode", `"sync"`, "sync"}, {"recovery.builtin", `"off"`, "off"}, {"recovery.code_fix_approval", `"never"`, "never"},
+		{"recovery.mode", `"sync"`, "sync"}, {"recovery.mode", `"agent"`, "agent"}, {"recovery.builtin", `"off"`, "off"}, {"recovery.code_fix_approval", `"never"`, "never"},
 		{"recovery.allowed_hosts", `"api.example.com, B.example.com:8443,10.1.2.3,[::1]:80"`, "api.example.com, B.example.com:8443,10.1.2.3,[::1]:80"},
 		{"recovery.allowed_hosts", `["a.example","b.example"]`, "a.example,b.example"},
 		{"limits.output_bytes", `1048576`, "1048576"}, {"limits.step_timeout_ms", `30000`, "30000"},
@@ -93,8 +93,7 @@ func TestPutRefuses(t *testing.T) {
 		{"recovery.max_attempts", `6`, flow.CodeInvalid, "1 to 5"},
 		{"recovery.human_timeout", `59`, flow.CodeInvalid, "60 to 2592000 seconds"},
 		{"recovery.human_timeout", `2592001`, flow.CodeInvalid, "60 to 2592000 seconds"},
-		{"recovery.mode", `"agent"`, flow.CodeInvalid, `"agent" is not served by this version yet (sync)`},
-		{"recovery.mode", `"observe"`, flow.CodeInvalid, "(sync)"},
+		{"recovery.mode", `"observe"`, flow.CodeInvalid, `"observe" is not served by this version yet (sync or agent)`},
 		{"recovery.mode", `"async"`, flow.CodeInvalid, "none of the values"},
 		{"recovery.builtin", `"model"`, flow.CodeInvalid, "not served by this version yet (rules or off)"},
 		{"recovery.code_fix_approval", `"sometimes"`, flow.CodeInvalid, "always or never"},
@@ -292,7 +291,7 @@ func TestCheckRecovery(t *testing.T) {
 	if got := w.CheckRecovery(map[string]string{"recovery.mode": "sync", "recovery.mcp_server_id": "mine"}); got != nil {
 		t.Errorf("got %+v, want no problems", got)
 	}
-	got := w.CheckRecovery(map[string]string{"recovery.mode": "agent", "recovery.a2a_agent_url": "https://x.example", "recovery.a2a_auth_token": "12345678",
+	got := w.CheckRecovery(map[string]string{"recovery.mode": "observe", "recovery.a2a_agent_url": "https://x.example", "recovery.a2a_auth_token": "12345678",
 		"recovery.typo": "1", "limits.output_bytes": "2000", "recovery.timeout_ms": "", "recovery.mcp_server_id": "no/id"})
 	var fields []string
 	for _, p := range got {
@@ -303,7 +302,7 @@ func TestCheckRecovery(t *testing.T) {
 	}
 	want := []string{"limits.output_bytes: only the workspace has this setting", "recovery.a2a_agent_url: only the workspace has this setting",
 		"recovery.a2a_auth_token: only the workspace has this setting", `recovery.mcp_server_id: "no/id" is no id of an MCP server`,
-		`recovery.mode: "agent" is not served by this version yet`, "recovery.timeout_ms: the value is empty", "recovery.typo: there is no such recovery setting"}
+		`recovery.mode: "observe" is not served by this version yet`, "recovery.timeout_ms: the value is empty", "recovery.typo: there is no such recovery setting"}
 	if !slices.Equal(fields, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(fields, "\n"), strings.Join(want, "\n"))
 	}

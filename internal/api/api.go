@@ -121,6 +121,7 @@ func (a *API) mount() {
 	mountRuns(a, a.c.Engine)
 	mountGates(a, a.c.Recovery, a.c.Engine)
 	mountCases(a, a.c.Recovery)
+	mountInbox(a, a.c.Engine)
 	mountSettings(a, a.c.Access)
 	mountServers(a, a.c.Access)
 	mountSecrets(a, a.c.Access)

@@ -320,6 +320,22 @@ func (s *scripted) AnswerGate(_ context.Context, _ flow.Caller, in *engine.Answe
 	return &flow.Gate{ID: in.ID, Answer: &in.Body}, s.refusal()
 }
 
+func (s *scripted) Pending(_ context.Context, _ flow.Caller, in *engine.PendingIn) (*engine.PendingOut, error) {
+	return &engine.PendingOut{Items: []engine.PendingItem{}}, s.refusal()
+}
+
+func (s *scripted) PendingInput(context.Context, flow.Caller, *engine.StepIn) (*flow.RecoveryInput, error) {
+	return &flow.RecoveryInput{}, s.refusal()
+}
+
+func (s *scripted) PendingCase(context.Context, flow.Caller, *engine.StepIn) (*flow.Case, error) {
+	return &flow.Case{}, s.refusal()
+}
+
+func (s *scripted) SubmitAction(_ context.Context, _ flow.Caller, in *engine.SubmitIn) (*engine.SubmitOut, error) {
+	return &engine.SubmitOut{RunID: in.RunID, StepIndex: in.StepIndex}, s.refusal()
+}
+
 // desk answers for recovery. Trials wait on it while it has a hold.
 type desk struct{ hold chan struct{} }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"reflect"
@@ -20,6 +21,10 @@ type route struct {
 	text   bool                 // the body is a definition: YAML or JSON text
 
 	live bool // it is offered live too, by instead
+
+	// patient marks one that may wait: it ends with the process, and the key
+	// must still hold when the answer is sent.
+	patient bool
 
 	// instead may answer the request itself, after the guard; it reports
 	// whether it has.
@@ -44,7 +49,9 @@ func callOf(ctx context.Context) *call {
 
 // reply is an answer as huma encodes it.
 type reply[O any] struct {
+	Status   int
 	Location string `header:"Location"`
+	ETag     string `header:"ETag"`
 	Body     *O
 }
 
@@ -56,7 +63,15 @@ func serve[S, I, O any](a *API, service S, op flow.Op, at route, fn func(S, cont
 		if any(service) == nil {
 			return nil, refuse(http.StatusServiceUnavailable, op.Name+" is not offered by this server", "", "")
 		}
+		if at.patient {
+			var cancel context.CancelFunc
+			ctx, cancel = a.whileOpen(ctx)
+			defer cancel()
+		}
 		out, err := fn(service, ctx, callOf(ctx).by, in)
+		if err == nil && at.patient {
+			err = a.stillMay(context.WithoutCancel(ctx), op)
+		}
 		if err != nil {
 			p := problemOf(err)
 			a.explain(ctx, op.Name, err, p)
@@ -77,7 +92,13 @@ func serve[S, I, O any](a *API, service S, op flow.Op, at route, fn func(S, cont
 			if err != nil {
 				return nil, err
 			}
-			r := &reply[O]{Body: out}
+			r := &reply[O]{Status: cmp.Or(at.status, http.StatusOK), Body: out}
+			if v, ok := any(out).(validated); ok {
+				var unchanged bool
+				if r.ETag, unchanged = v.Validator(); unchanged {
+					r.Status, r.Body = http.StatusNotModified, nil
+				}
+			}
 			if at.at != nil {
 				r.Location = at.at(out)
 			}
@@ -127,6 +148,15 @@ func (a *API) operation(op flow.Op, at route, body bool) huma.Operation {
 			next(ctx)
 		}},
 	}
+}
+
+// stillMay checks again that the caller may, after an operation that waited.
+func (a *API) stillMay(ctx context.Context, op flow.Op) error {
+	by, err := a.c.Access.Authenticate(ctx, callOf(ctx).bearer)
+	if err != nil {
+		return err
+	}
+	return a.c.Guard.Check(by, op)
 }
 
 // admit says who calls and whether they may.

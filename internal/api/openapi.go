@@ -83,6 +83,13 @@ func (a *API) describe(at route) {
 			delete(answer.Headers, "Location")
 		}
 	}
+	if at.patient {
+		op.Responses["304"] = &huma.Response{Description: "The page is the one that If-None-Match names."}
+	} else {
+		for _, answer := range op.Responses {
+			delete(answer.Headers, "ETag")
+		}
+	}
 	if at.live {
 		stream := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Description: "One message an event; the last has the type end."}}
 		op.Responses["200"].Content["text/event-stream"] = stream

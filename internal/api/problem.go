@@ -112,8 +112,11 @@ func problemOf(err error) *Problem {
 	}
 	p = refuse(statusOf(e.Code), e.Message, e.Field, e.Fix)
 	p.Code, p.Type, p.Errors = e.Code, "urn:longstop:error:"+string(e.Code), e.Problems
-	if e.Code == flow.CodeUnauthenticated {
+	switch e.Code {
+	case flow.CodeUnauthenticated:
 		p.header = http.Header{"Www-Authenticate": {"Bearer"}}
+	case flow.CodeRateLimited:
+		p.header = http.Header{"Retry-After": {"5"}}
 	}
 	return p
 }

@@ -35,10 +35,10 @@ func TestOperationsAreWhole(t *testing.T) {
 
 // fill puts a value into each {name} of a path.
 func fill(path string) string {
-	for _, v := range []string{"{id}", "{key}", "{name}"} {
+	for _, v := range []string{"{id}", "{key}", "{name}", "{runId}"} {
 		path = strings.ReplaceAll(path, v, "x")
 	}
-	return path
+	return strings.ReplaceAll(path, "{stepIndex}", "0")
 }
 
 func TestEveryRoleAtEveryOperation(t *testing.T) {

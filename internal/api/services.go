@@ -15,6 +15,7 @@ type Engine interface {
 	Workflows
 	Runs
 	Answers
+	Inbox
 }
 
 // Workflows stores and checks definitions.
@@ -42,6 +43,14 @@ type Runs interface {
 // Answers takes answers to gates.
 type Answers interface {
 	AnswerGate(context.Context, flow.Caller, *engine.AnswerGateIn) (*flow.Gate, error)
+}
+
+// Inbox shows failed steps to agents that poll, and takes their answers.
+type Inbox interface {
+	Pending(context.Context, flow.Caller, *engine.PendingIn) (*engine.PendingOut, error)
+	PendingInput(context.Context, flow.Caller, *engine.StepIn) (*flow.RecoveryInput, error)
+	PendingCase(context.Context, flow.Caller, *engine.StepIn) (*flow.Case, error)
+	SubmitAction(context.Context, flow.Caller, *engine.SubmitIn) (*engine.SubmitOut, error)
 }
 
 // Recovery shows cases and gates and tries agents.

@@ -22,7 +22,7 @@ func (d *driver) askApproval(n *node, inst flow.StepInstance, a flow.Approval) e
 	}
 	c := d.begin()
 	return d.openGate(c, n, inst, flow.Gate{ID: d.e.NewID("gate"), Workspace: d.run.Workspace, RunID: d.run.ID, Workflow: d.run.Workflow,
-		StepIndex: n.Index, Iteration: inst.Iteration, Title: n.Title, Kind: flow.GateApproval, Status: flow.GateOpen, Proposal: proposal,
+		StepIndex: n.Index, Iteration: inst.Iteration, Title: n.Title, StepType: n.Type, Kind: flow.GateApproval, Status: flow.GateOpen, Proposal: proposal,
 		OpenedAt: c.now, ExpiresAt: c.now.Add(a.Deadline)})
 }
 

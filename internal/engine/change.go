@@ -99,6 +99,12 @@ func (c *change) commit(ctx context.Context) error {
 		e.Dispatch.Schedule(w)
 	}
 	e.feed.moved(d.run.ID)
+	for i := range c.c.Gates {
+		if c.c.Gates[i].Kind == flow.GateNeedsAgent {
+			e.inbox.changed(d.run.Workspace)
+			break
+		}
+	}
 	return nil
 }
 

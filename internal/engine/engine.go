@@ -31,6 +31,8 @@ type Records interface {
 	Logs(ctx context.Context, runID string, after int64, limit int) ([]flow.Log, error)
 	Gate(ctx context.Context, workspace, id string) (flow.Gate, error)
 	Gates(ctx context.Context, workspace, runID, status, after string, limit int) ([]flow.Gate, error)
+	// Inbox lists the open gates of kind needs_agent, oldest first.
+	Inbox(ctx context.Context, workspace, after string, limit int) ([]flow.Gate, error)
 	Case(ctx context.Context, workspace, id string) (flow.Case, error)
 }
 
@@ -102,8 +104,9 @@ type Config struct {
 // Engine drives runs. Make it with [New], then [Engine.Start] it.
 type Engine struct {
 	Config
-	defs *definitions
-	feed *feed
+	defs  *definitions
+	feed  *feed
+	inbox *inbox
 
 	ctx    context.Context // ends what is executing when the engine is stopped
 	cancel context.CancelFunc
@@ -118,7 +121,7 @@ type Engine struct {
 
 // New makes an engine that drives nothing until it is started.
 func New(c Config) *Engine {
-	e := &Engine{Config: c, feed: newFeed(), active: map[string]*driver{}}
+	e := &Engine{Config: c, feed: newFeed(), inbox: newInbox(), active: map[string]*driver{}}
 	e.defs = newDefinitions(c.Versions, c.Types.Types())
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e

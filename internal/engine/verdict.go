@@ -21,6 +21,9 @@ func (d *driver) apply(c *change, n *node, inst flow.StepInstance, v flow.Verdic
 	if v.Agent != nil {
 		p.Agent = v.Agent
 	}
+	if v.Kind == flow.VerdictGate && v.Gate.Kind == flow.GateNeedsAgent {
+		return false, d.openGate(c, n, inst, *v.Gate) // nothing is decided yet
+	}
 	c.event(flow.EventStepAdapting, &inst.StepKey, v.Adapting)
 	c.log(n, &inst, "adapted", func(l *flow.Log) {
 		l.Message, l.Error = v.Message, inst.Error
@@ -140,6 +143,9 @@ func (d *driver) openGate(c *change, n *node, inst flow.StepInstance, g flow.Gat
 		}
 	}
 	c.event(flow.EventGateOpened, &inst.StepKey, data)
+	if g.Kind == flow.GateNeedsAgent {
+		c.log(n, &inst, "waiting", func(l *flow.Log) { l.Message, l.Error = inst.Message, inst.Error })
+	}
 	c.event(flow.EventRunWaiting, nil, runData{WakeAt: &g.ExpiresAt})
 	return c.commit(d.ctx)
 }

@@ -36,6 +36,7 @@ type Gate struct {
 	StepIndex  int             `json:"stepIndex"`
 	Iteration  string          `json:"iteration,omitempty"`
 	Title      string          `json:"title,omitempty"`
+	StepType   string          `json:"stepType,omitempty"`
 	Kind       GateKind        `json:"kind"`
 	Status     GateStatus      `json:"status"`
 	CaseID     string          `json:"caseId,omitempty"`

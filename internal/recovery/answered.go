@@ -67,7 +67,7 @@ func (s *sitting) action(ctx context.Context, by flow.Caller, g flow.Gate, a flo
 	if r := bounded(a.Action, s.limits.AnswerBytes); r != nil {
 		return flow.Verdict{}, r.problem("action")
 	}
-	parsed, _, r := ParseAction(s.masker.JSON(a.Action), flow.Limits{})
+	parsed, notes, r := ParseAction(s.masker.JSON(a.Action), flow.Limits{})
 	if r != nil {
 		return flow.Verdict{}, r.problem("action")
 	}
@@ -75,11 +75,12 @@ func (s *sitting) action(ctx context.Context, by flow.Caller, g flow.Gate, a flo
 		return flow.Verdict{}, flow.Errorf(flow.CodeInvalid, "needs_human is what this gate is about").At("action.type").
 			Right("fixed_output, retry_with_params or retry_with_tool")
 	}
-	return s.given(ctx, by, g, parsed, "action")
+	return s.given(ctx, by, g, parsed, "action", notes...)
 }
 
-// given checks what the gate was given and makes a verdict of it.
-func (s *sitting) given(ctx context.Context, by flow.Caller, g flow.Gate, a flow.Action, field string) (flow.Verdict, error) {
+// given checks what the gate was given and makes a verdict of it. Notes say
+// what of it was ignored.
+func (s *sitting) given(ctx context.Context, by flow.Caller, g flow.Gate, a flow.Action, field string, notes ...string) (flow.Verdict, error) {
 	switch {
 	case field == "output" && len(a.Output) == 0:
 		return flow.Verdict{}, flow.Errorf(flow.CodeInvalid, "there is no output").At(field).Right("the step's output as JSON; null is one")
@@ -107,13 +108,15 @@ func (s *sitting) given(ctx context.Context, by flow.Caller, g flow.Gate, a flow
 		}
 		return flow.Verdict{}, r.problem(prefix)
 	}
+	p.notes = append(notes, p.notes...)
 	p.source, p.responder = flow.SourceHuman, "human"
 	if g.Kind == flow.GateNeedsAgent {
 		p.source, p.responder = flow.SourceBYOA, "inbox"
+		s.attempted, s.took = true, s.d.c.Clock.Now().Sub(g.OpenedAt)
+		s.summary = string(a.Type) + ": " + a.Diagnosis
 	}
 	s.record(by, p)
 	if a.Type == flow.ActionNeedsHuman { // only the inbox comes here
-		s.summary = string(a.Type) + ": " + a.Diagnosis
 		s.close("needs_human by byoa, the built-in is asked")
 		return flow.Verdict{Kind: flow.VerdictAgain, Agent: escalation(p), Message: s.told(p), Adapting: s.adapting(), Case: s.kase}, nil
 	}
@@ -133,7 +136,7 @@ func (s *sitting) record(by flow.Caller, p *plan) {
 		raw = kept(string(raw), len(raw))
 	}
 	s.kase.Asked = append(s.kase.Asked, flow.Asked{Responder: p.responder, Target: by.Person, Source: p.source,
-		At: s.d.c.Clock.Now(), Action: raw, Accepted: true, Notes: p.notes})
+		At: s.d.c.Clock.Now(), DurationMS: float64(s.took.Microseconds()) / 1000, Action: raw, Accepted: true, Notes: p.notes})
 }
 
 // plain is a person's decision that applies nothing.

@@ -250,7 +250,7 @@ func TestInbox(t *testing.T) {
 	}
 	b.rules.answer = fixed
 	v = b.desk().Expired(t.Context(), f, v.Case, *v.Gate)
-	if v.Kind != flow.VerdictOutput || v.Source != flow.SourceBuiltin || !strings.Contains(v.Message, "did not take the case from the inbox within 5m0s") {
+	if v.Kind != flow.VerdictOutput || v.Source != flow.SourceBuiltin || !strings.Contains(v.Message, "did not answer the case in the inbox within 5m0s") {
 		t.Errorf("expired: %s by %q, %q, want the built-in", v.Kind, v.Source, v.Message)
 	}
 }

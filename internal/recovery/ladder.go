@@ -141,7 +141,10 @@ func (d *Desk) Expired(ctx context.Context, f flow.Failure, k flow.Case, g flow.
 	s, err := d.sit(ctx, f, k)
 	waited := g.ExpiresAt.Sub(g.OpenedAt).Round(time.Second)
 	if err == nil && g.Kind == flow.GateNeedsAgent {
-		s.passed = fmt.Sprintf("your agent did not take the case from the inbox within %s", waited)
+		s.passed = fmt.Sprintf("your agent did not answer the case in the inbox within %s", waited)
+		s.attempted, s.took = true, g.ExpiresAt.Sub(g.OpenedAt)
+		s.kase.Asked = append(s.kase.Asked, flow.Asked{Responder: "inbox", Source: flow.SourceBYOA, At: g.OpenedAt,
+			DurationMS: float64(s.took.Microseconds()) / 1000, Rejection: s.passed})
 		return s.askBuiltin(ctx)
 	}
 	if err != nil {

@@ -50,7 +50,7 @@ func (s *sitting) gate(kind flow.GateKind, agent, builtin *flow.Escalation, why 
 		title = f.Step.ID
 	}
 	g := &flow.Gate{ID: s.d.c.NewID("gate"), Workspace: f.Run.Workspace, RunID: f.Run.ID, Workflow: f.Run.Workflow,
-		StepIndex: f.Step.Index, Iteration: f.Instance.Iteration, Title: s.mask(title), Kind: kind, Status: flow.GateOpen,
+		StepIndex: f.Step.Index, Iteration: f.Instance.Iteration, Title: s.mask(title), StepType: f.Step.Type, Kind: kind, Status: flow.GateOpen,
 		CaseID: s.kase.ID, Error: cut(s.mask(f.Failed.Error), maxError), Agent: agent, Builtin: builtin,
 		OpenedAt: now, ExpiresAt: now.Add(open)}
 	s.kase.Outcome = string(kind) + " gate opened"

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -34,7 +33,7 @@ type parts struct {
 	agents  *responder.A2A
 	desk    *recovery.Desk
 	engine  *engine.Engine
-	handler http.Handler
+	handler *api.API
 }
 
 // build makes every part and joins them; nothing runs yet.
@@ -111,7 +110,7 @@ func Validate(name string, src []byte) (*flow.Definition, error) {
 }
 
 // face makes the handler of what the server shows outside.
-func (p *parts) face(c Config) http.Handler {
+func (p *parts) face(c Config) *api.API {
 	return api.New(api.Config{Engine: p.engine, Access: p.access, Recovery: p.desk, Ready: p.store.Ping,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
 }

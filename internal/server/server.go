@@ -67,6 +67,7 @@ func (s *Server) start(ctx context.Context) error {
 	}
 	s.http = &http.Server{Handler: s.parts.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
+	s.http.RegisterOnShutdown(s.parts.handler.Close) // who waits for something is told at once
 	go func() { s.served <- s.http.Serve(listener) }()
 	return s.folder.announce(Holder{PID: os.Getpid(), URL: s.url, Key: s.key})
 }

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// maxPollers bounds who may wait for a change of an inbox at the same time.
+// One costs a goroutine, its connection and nothing else.
+const maxPollers = 512
+
+// Pending lists the cases that wait in the workspace's inbox, oldest first,
+// and may wait for a change. It answers rate_limited where too many wait
+// already.
+func (e *Engine) Pending(ctx context.Context, by flow.Caller, in *PendingIn) (*PendingOut, error) {
+	changed, stop := e.inbox.watch(by.Workspace)
+	defer stop()
+	out, err := e.inboxPage(by.Workspace, in)
+	if err != nil || in.Wait <= 0 || !out.same(in) {
+		return out, err
+	}
+	select {
+	case e.inbox.seats <- struct{}{}:
+		defer func() { <-e.inbox.seats }()
+	default:
+		return nil, flow.Errorf(flow.CodeRateLimited, "too many wait for the inbox already").Right("ask again without wait, or later")
+	}
+	over, release := e.Clock.After(time.Duration(in.Wait) * time.Second)
+	defer release()
+	for {
+		select {
+		case <-changed:
+			if out, err = e.inboxPage(by.Workspace, in); err != nil || !out.same(in) {
+				return out, err
+			}
+		case <-over:
+			return out, nil
+		case <-ctx.Done():
+			return out, nil
+		case <-e.ctx.Done():
+			return out, nil
+		}
+	}
+}
+
+// same reports that there is nothing new for the caller on the page.
+func (o *PendingOut) same(in *PendingIn) bool {
+	if in.IfNoneMatch != "" {
+		return o.unchanged
+	}
+	return len(o.Items) == 0
+}
+
+// inboxPage reads a page.
+func (e *Engine) inboxPage(workspace string, in *PendingIn) (*PendingOut, error) {
+	limit := Page{Limit: in.Limit}.limit()
+	page, err := e.inbox.page(workspace, pageKey{in.After, limit}, func() (*PendingOut, error) {
+		gates, err := e.Records.Inbox(e.ctx, workspace, in.After, limit+1)
+		if err != nil {
+			return nil, err
+		}
+		return pendingPage(gates, limit)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := *page
+	for _, tag := range strings.Split(in.IfNoneMatch, ",") {
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+		out.unchanged = out.unchanged || tag == out.tag || tag == "*"
+	}
+	return &out, nil
+}
+
+func pendingPage(gates []flow.Gate, limit int) (*PendingOut, error) {
+	out := &PendingOut{Items: make([]PendingItem, 0, min(len(gates), limit))}
+	for i := range gates {
+		if i == limit {
+			out.Next = gates[i-1].ID
+			break
+		}
+		g := &gates[i]
+		out.Items = append(out.Items, PendingItem{RunID: g.RunID, StepIndex: g.StepIndex, Iteration: g.Iteration, Workflow: g.Workflow,
+			Title: g.Title, Type: g.StepType, Error: beginning(g.Error, 199), OpenedAt: g.OpenedAt, ExpiresAt: g.ExpiresAt})
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, flow.Errorf(flow.CodeInternal, "the inbox cannot be written as JSON").Because(err)
+	}
+	sum := sha256.Sum256(text)
+	out.tag = `"` + hex.EncodeToString(sum[:12]) + `"`
+	return out, nil
+}
+
+// inbox tells pollers that a workspace's inbox has changed, and keeps each
+// page that they read until it does, so that however many wait, a change
+// costs one query.
+type inbox struct {
+	*feed // by workspace
+	seats chan struct{}
+
+	mu    sync.Mutex
+	pages map[string]map[pageKey]*sheet // by workspace
+}
+
+type pageKey struct {
+	after string
+	limit int
+}
+
+// sheet is a page that is read once.
+type sheet struct {
+	once sync.Once
+	out  *PendingOut
+	err  error
+}
+
+func newInbox() *inbox {
+	return &inbox{feed: newFeed(), seats: make(chan struct{}, maxPollers), pages: map[string]map[pageKey]*sheet{}}
+}
+
+// changed forgets the workspace's pages and wakes its pollers. It is called
+// after the commit: who reads before has a page of before, and is woken.
+func (b *inbox) changed(workspace string) {
+	b.mu.Lock()
+	delete(b.pages, workspace)
+	b.mu.Unlock()
+	b.moved(workspace)
+}
+
+// keptPages bounds the pages that are kept, of a workspace and in all.
+const keptPages = 64
+
+// page gives a page that is kept, or has it read. Those who ask for it
+// meanwhile wait for the same reading.
+func (b *inbox) page(workspace string, key pageKey, read func() (*PendingOut, error)) (*PendingOut, error) {
+	b.mu.Lock()
+	if len(b.pages) > keptPages {
+		clear(b.pages)
+	}
+	if b.pages[workspace] == nil || len(b.pages[workspace]) > keptPages {
+		b.pages[workspace] = map[pageKey]*sheet{}
+	}
+	s := b.pages[workspace][key]
+	if s == nil {
+		s = &sheet{}
+		b.pages[workspace][key] = s
+	}
+	b.mu.Unlock()
+	s.once.Do(func() { s.out, s.err = read() })
+	if s.err != nil {
+		b.mu.Lock()
+		delete(b.pages, workspace) // the next one tries again
+		b.mu.Unlock()
+	}
+	return s.out, s.err
+}
