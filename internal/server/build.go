@@ -17,6 +17,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/ident"
+	"github.com/longstop-dev/longstop/internal/mcp"
 	"github.com/longstop-dev/longstop/internal/mcpclient"
 	"github.com/longstop-dev/longstop/internal/recovery"
 	"github.com/longstop-dev/longstop/internal/responder"
@@ -33,6 +34,8 @@ type parts struct {
 	agents  *responder.A2A
 	desk    *recovery.Desk
 	engine  *engine.Engine
+	tools   *responder.Tools
+	mcp     *mcp.Face
 	handler *api.API
 }
 
@@ -57,6 +60,7 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.access = access.New(access.Config{Tenants: p.store, Keys: p.store, Settings: p.store, Secrets: p.store, Servers: p.store,
 		Keyring: keyring, Cards: cards{p.agents}, Egress: guard, Clock: c.Clock, NewID: ident.New, AllowStdio: c.AllowStdio})
 	tools := responder.NewTools(p.access, p.pool, c.Clock)
+	p.tools = tools
 	types := step.NewTable(step.Deps{HTTP: outside, Tools: tools})
 	p.desk = recovery.New(recovery.Config{Settings: p.access, Secrets: p.access, Egress: guard, Tools: tools, Records: p.store,
 		Trier:      responder.NewTrial(wire, tools),
@@ -71,6 +75,9 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 
 // close ends what build made, the last first.
 func (p *parts) close() error {
+	if p.mcp != nil {
+		p.mcp.Close()
+	}
 	if p.agents != nil {
 		p.agents.Close()
 	}
@@ -111,8 +118,16 @@ func Validate(name string, src []byte) (*flow.Definition, error) {
 
 // face makes the handler of what the server shows outside.
 func (p *parts) face(c Config) *api.API {
-	return api.New(api.Config{Engine: p.engine, Access: p.access, Recovery: p.desk, Ready: p.store.Ping,
+	rest := api.New(api.Config{Engine: p.engine, Access: p.access, Recovery: p.desk, Ready: p.store.Ping,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
+	var ops []flow.Op
+	for _, o := range rest.Operations() {
+		ops = append(ops, o.Op)
+	}
+	p.mcp = mcp.New(mcp.Config{Ops: ops, Workflows: p.engine, Runs: p.engine, Inbox: p.engine, Servers: p.access, Tools: p.tools,
+		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
+	rest.Mount("/mcp", p.mcp)
+	return rest
 }
 
 // Version is the binary's version, as the Go toolchain recorded it.
