@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/access"
@@ -128,6 +129,18 @@ func (p *parts) face(c Config) *api.API {
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
 	rest.Mount("/mcp", p.mcp)
 	return rest
+}
+
+// OpsOverMCP names the operations that are declared with the face mcp, and
+// those that it offers.
+func OpsOverMCP() (declared, offered []string) {
+	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, tools: &responder.Tools{}, store: &store.Store{}}
+	for _, o := range p.face(Config{}).Operations() {
+		if slices.Contains(o.Faces, "mcp") {
+			declared = append(declared, o.Name)
+		}
+	}
+	return declared, p.mcp.Ops()
 }
 
 // Version is the binary's version, as the Go toolchain recorded it.
