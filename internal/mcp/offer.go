@@ -130,10 +130,18 @@ func (o *offer) run(ctx context.Context, extra *sdk.RequestExtra, op flow.Op, ca
 	if err := o.c.Guard.Check(by, op); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.c.Limits.CallTime)
+	ctx, cancel := context.WithTimeout(bare{ctx}, o.c.Limits.CallTime)
 	defer cancel()
 	return call(ctx, by)
 }
+
+// bare is a context that ends with another and carries none of its values. The
+// library keeps the caller's protocol version in one, and would speak that
+// version to the MCP servers that an operation asks.
+type bare struct{ context.Context }
+
+// Value is none.
+func (bare) Value(any) any { return nil }
 
 func (o *offer) report(ctx context.Context, by flow.Caller, op flow.Op, took time.Duration, err error) {
 	level := slog.LevelInfo
