@@ -15,6 +15,9 @@ type casesCmd struct {
 	Show   casesShowCmd   `cmd:"" help:"A case: what failed, who was asked, what came back."`
 	Export casesExportCmd `cmd:"" help:"What an agent is shown, as JSON: for its tests."`
 	Replay casesReplayCmd `cmd:"" help:"Ask an agent about a case again; nothing is applied."`
+
+	Pending casesPendingCmd `cmd:"" help:"The inbox: failed steps that wait for an agent."`
+	Answer  casesAnswerCmd  `cmd:"" help:"Answer a case in the inbox with a recovery action."`
 }
 
 type casesListCmd struct {

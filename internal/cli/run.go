@@ -83,7 +83,7 @@ func (f follower) follow(r *client.Run) error {
 	each, done := f.lines(r)
 	err := f.s.Follow(a.ctx, r.ID, 0, func(e flow.Event) error {
 		each(e)
-		if f.noWait && e.Type == flow.EventGateOpened {
+		if f.noWait && e.Type == flow.EventGateOpened && !forAgent(e) {
 			return errParked
 		}
 		return nil
@@ -98,6 +98,15 @@ func (f follower) follow(r *client.Run) error {
 		return err
 	}
 	return f.summary(r.ID)
+}
+
+// forAgent reports that a gate has opened for the workspace's own agent: no
+// person is waited for.
+func forAgent(e flow.Event) bool {
+	var d struct {
+		Kind flow.GateKind `json:"kind"`
+	}
+	return json.Unmarshal(e.Data, &d) == nil && d.Kind == flow.GateNeedsAgent
 }
 
 // lines gives what shows an event, and what ends the showing.

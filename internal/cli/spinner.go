@@ -42,6 +42,9 @@ func (s *spinner) at(e flow.Event) {
 		s.text = "asking for a mend"
 	case flow.EventGateOpened:
 		s.text = "waiting for a person"
+		if forAgent(e) {
+			s.text = "waiting in the inbox for your agent"
+		}
 	case flow.EventStepSuspended, flow.EventStepRetrying:
 		s.text = "waiting"
 	case flow.EventRunSucceeded, flow.EventRunFailed, flow.EventRunCancelled:

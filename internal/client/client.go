@@ -100,11 +100,16 @@ func send[T any](ctx context.Context, c *Client, method, path string, query url.
 
 // exchange sends a request and decodes the answer.
 func exchange[T any](ctx context.Context, c *Client, method, path string, query url.Values, b *body) (*T, error) {
-	resp, err := c.do(ctx, method, path, query, b)
+	resp, err := c.do(ctx, method, path, query, b, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
+	return answerOf[T](ctx, c, resp)
+}
+
+// answerOf decodes an answer.
+func answerOf[T any](ctx context.Context, c *Client, resp *http.Response) (*T, error) {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, c.o.ResponseBytes+1))
 	switch {
 	case err != nil:
@@ -124,7 +129,8 @@ func exchange[T any](ctx context.Context, c *Client, method, path string, query 
 	return out, nil
 }
 
-func (c *Client) do(ctx context.Context, method, path string, query url.Values, b *body) (*http.Response, error) {
+// do sends a request, with extra headers if there are any.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, b *body, extra http.Header) (*http.Response, error) {
 	var rd io.Reader
 	if b != nil {
 		rd = bytes.NewReader(b.data)
@@ -134,6 +140,9 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 		return nil, &Error{Code: flow.CodeInvalid, Field: "endpoint", Message: "the server's URL is not one", Fix: "such as http://127.0.0.1:8080", cause: err}
 	}
 	req.Header = c.header()
+	for name, values := range extra {
+		req.Header[name] = values
+	}
 	if b != nil {
 		req.Header.Set("Content-Type", b.kind)
 	}

@@ -91,6 +91,7 @@ func TestEveryOperation(t *testing.T) {
 	}
 	records(t, c, run.ID)
 	cases(t, c, run.ID)
+	inbox(t, c)
 	settings(t, c)
 	keys(t, c)
 	_, err = c.CancelRun(ctx, run.ID)
@@ -98,7 +99,7 @@ func TestEveryOperation(t *testing.T) {
 		t.Errorf("cancel a run that has ended: got %v, want conflict", err)
 	}
 	for _, op := range api.New(api.Config{}).Operations() {
-		at := regexp.MustCompile("^" + op.Method + " " + regexp.MustCompile(`\{[a-z]+\}`).ReplaceAllString(op.Path, "[^/]+") + "$")
+		at := regexp.MustCompile("^" + op.Method + " " + regexp.MustCompile(`\{[a-zA-Z]+\}`).ReplaceAllString(op.Path, "[^/]+") + "$")
 		called := false
 		for _, s := range rec.sent {
 			called = called || at.MatchString(s)
@@ -174,6 +175,50 @@ func cases(t *testing.T, c *client.Client, run string) {
 	}
 	if s := ok[*client.Contract](t)(c.RecoverySchema(ctx)); s.Tool != "diagnose_step_failure" {
 		t.Errorf("schema: got %+v", s)
+	}
+}
+
+const forAgent = `
+name: for-agent
+recovery: {mode: agent}
+steps:
+  - {id: two, type: transform, title: Two, config: {value: "{{ input.a }}"}}
+`
+
+func inbox(t *testing.T, c *client.Client) {
+	t.Helper()
+	ctx := t.Context()
+	empty := ok[*client.Inbox](t)(c.Pending(ctx, client.PendingFilter{}))
+	if len(empty.Items) != 0 || empty.Tag == "" {
+		t.Errorf("an empty inbox: got %+v, want no items and a tag", empty)
+	}
+	if again := ok[*client.Inbox](t)(c.Pending(ctx, client.PendingFilter{Tag: empty.Tag})); !again.Unchanged || again.Tag != empty.Tag {
+		t.Errorf("with its tag: got %+v, want unchanged", again)
+	}
+	made := ok[*client.Workflow](t)(c.CreateWorkflow(ctx, client.Definition{Source: []byte(forAgent)}))
+	run := ok[*client.Run](t)(c.StartRun(ctx, made.Name, client.StartRun{}))
+	l := ok[*client.Inbox](t)(c.Pending(ctx, client.PendingFilter{Tag: empty.Tag, Wait: 30 * time.Second}))
+	if len(l.Items) != 1 || l.Items[0].RunID != run.ID || l.Items[0].Title != "Two" || l.Items[0].Type != "transform" {
+		t.Fatalf("after a wait: got %+v, want the run's step", l)
+	}
+	at := l.Items[0].StepRef()
+	if in := ok[*flow.RecoveryInput](t)(c.PendingInput(ctx, at)); in.SchemaVersion != 1 || in.Step.Type != "transform" {
+		t.Errorf("input: got %+v", in)
+	}
+	if k := ok[*flow.Case](t)(c.PendingCase(ctx, at)); k.RunID != run.ID || k.Attempt != 0 {
+		t.Errorf("case: got %+v, want the run's, attempt 0", k)
+	}
+	_, err := c.SubmitAction(ctx, at, json.RawMessage(`{"type":"fixed_output","diagnosis":"x"}`))
+	if flow.CodeOf(err) != flow.CodeInvalid || !strings.Contains(err.Error(), "output") {
+		t.Errorf("an invalid action: got %v, want invalid that names output", err)
+	}
+	v := ok[*client.Submitted](t)(c.SubmitAction(ctx, at, json.RawMessage(`{"type":"fixed_output","diagnosis":"known","output":7}`)))
+	if v.Applied != flow.ActionFixedOutput || v.RunID != run.ID || v.AppliedAt.IsZero() {
+		t.Errorf("submitted: got %+v, want fixed_output", v)
+	}
+	_, err = c.SubmitAction(ctx, at, json.RawMessage(`{"type":"fixed_output","diagnosis":"late","output":8}`))
+	if flow.CodeOf(err) != flow.CodeConflict || !strings.Contains(err.Error(), "fixed_output: known") {
+		t.Errorf("a second answer: got %v, want conflict with what was applied", err)
 	}
 }
 

@@ -70,6 +70,8 @@ func TestTypesAreTheServers(t *testing.T) {
 		"ServerSpec": {reflect.TypeFor[client.ServerSpec](), reflect.TypeFor[access.ServerSpec]()},
 		"Secret":     {reflect.TypeFor[client.Secret](), reflect.TypeFor[access.SecretView]()},
 		"Key":        {reflect.TypeFor[client.Key](), reflect.TypeFor[access.KeyView]()},
+		"Pending":    {reflect.TypeFor[client.Pending](), reflect.TypeFor[engine.PendingItem]()},
+		"Submitted":  {reflect.TypeFor[client.Submitted](), reflect.TypeFor[engine.SubmitOut]()},
 		"Me":         {reflect.TypeFor[client.Me](), reflect.TypeFor[access.MeView]()},
 	} {
 		if got, want := shape(pair[0]), shape(pair[1]); got != want {

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/longstop-dev/longstop/internal/client"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
-// An agent of one's own knows what no built-in can: these two know that v1 of
+// An agent of one's own knows what no built-in can: these know that v1 of
 // the API has become v2, where yesterday's report lies, and who renews tokens.
 
 // action is what an agent answers.
@@ -103,7 +105,30 @@ func serveMCP() (url string, closed func() error, err error) {
 	return local(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
 }
 
-// diagnose is what both agents know.
+// poll is a recovery agent that runs no server: it looks into the inbox,
+// reads each case and answers it.
+func poll(ctx context.Context, c *client.Client) error {
+	inbox, err := c.Pending(ctx, client.PendingFilter{Wait: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	for _, p := range inbox.Items {
+		in, err := c.PendingInput(ctx, p.StepRef())
+		if err != nil {
+			return err
+		}
+		b, err := json.Marshal(diagnose(*in))
+		if err != nil {
+			return err
+		}
+		if _, err := c.SubmitAction(ctx, p.StepRef(), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// diagnose is what the agents know.
 func diagnose(in flow.RecoveryInput) action {
 	url := ""
 	if in.ResolvedRequest != nil {

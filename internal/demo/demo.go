@@ -181,14 +181,18 @@ func (st *stage) one(ctx context.Context, s scenario) (result, error) {
 	return r, nil
 }
 
-// answer is the person at the gate. A gate that the scenario does not expect
+// answer is whoever stands at the gate: a person, or the agent that polls. A gate that the scenario does not expect
 // fails the run, so that the demo ends.
 func (st *stage) answer(ctx context.Context, e flow.Event, s scenario) error {
 	var d struct {
-		GateID string `json:"gateId"`
+		GateID string        `json:"gateId"`
+		Kind   flow.GateKind `json:"kind"`
 	}
 	if err := json.Unmarshal(e.Data, &d); err != nil {
 		return err
+	}
+	if d.Kind == flow.GateNeedsAgent {
+		return poll(ctx, st.client)
 	}
 	a := flow.GateAnswer{Answer: "fail", Reason: "the demo did not expect a gate here"}
 	if s.answer != nil {

@@ -16,6 +16,7 @@ const (
 	noAgent  agent = "none"
 	a2aAgent agent = "A2A"
 	mcpAgent agent = "MCP"
+	inAgent  agent = "inbox" // it runs no server: it polls
 )
 
 // scenario is a workflow that breaks and what must come of it.
@@ -128,5 +129,8 @@ steps:
 			yaml:   fetch("expired-mcp", "Fetch orders", "GET today's orders", "/orders", hasID),
 			answer: &flow.GateAnswer{Answer: "edit", Modifications: json.RawMessage(`{"httpRequest":{"url":"%s/v2/users/7"}}`), Reason: "Users will do."},
 			want:   want{status: flow.RunSucceeded, source: flow.SourceHuman, output: `"7"`}},
+		{name: "Inbox: an agent polls and answers", agent: inAgent,
+			yaml: strings.Replace(fetch("polled", "Fetch a user", "GET a user", "/v1/users/42", hasID), "{timeout_ms: 1000}", "{mode: agent}", 1),
+			want: want{status: flow.RunSucceeded, source: flow.SourceBYOA, output: `"Alice"`, message: "v2 has the same shape"}},
 	}
 }

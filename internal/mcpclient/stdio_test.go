@@ -35,19 +35,19 @@ func stdioServer(how string) int {
 		}
 	case "garbage":
 		fmt.Println("Welcome to my agent! {")
-		select {}
+		block()
 	case "ends":
 		fmt.Fprintln(os.Stderr, "starting\ncannot read my settings")
 		return 3
 	case "silent":
-		select {}
+		block()
 	case "flood":
 		for {
 			fmt.Print(strings.Repeat("x", 1<<16))
 		}
 	case "deep":
 		fmt.Println(strings.Repeat("[", 10_000))
-		select {}
+		block()
 	}
 	s := newServer(hooks{block: func(context.Context) { os.Exit(1) }}) // dies in the middle of a call
 	s.AddTool(&mcp.Tool{Name: "about", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -56,9 +56,15 @@ func stdioServer(how string) int {
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		return 1
 	}
-	_ = os.WriteFile(how, []byte("ended"), 0o600) // how a test sees that it went in peace
+	if filepath.IsAbs(how) {
+		_ = os.WriteFile(how, []byte("ended"), 0o600) // how a test sees that it went in peace
+	}
 	return 0
 }
+
+// block never returns; an empty select would be called a deadlock where no
+// other goroutine runs.
+func block() { <-time.After(time.Hour) }
 
 func command(t *testing.T, how string) mcpclient.Server {
 	t.Helper()

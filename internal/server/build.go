@@ -29,15 +29,15 @@ import (
 
 // parts are what a server is made of, in the order in which they are made.
 type parts struct {
-	store   *store.Store
-	pool    *mcpclient.Pool
-	access  *access.Service
-	agents  *responder.A2A
-	desk    *recovery.Desk
-	engine  *engine.Engine
-	tools   *responder.Tools
-	mcp     *mcp.Face
-	handler *api.API
+	store  *store.Store
+	pool   *mcpclient.Pool
+	access *access.Service
+	agents *responder.A2A
+	desk   *recovery.Desk
+	engine *engine.Engine
+	tools  *responder.Tools
+	api    *api.API
+	mcp    *mcp.Face
 }
 
 // build makes every part and joins them; nothing runs yet.
@@ -70,7 +70,7 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.engine = engine.New(engine.Config{Runs: p.store, Records: p.store, Versions: p.store, Types: types, Recovery: p.desk, Workspaces: p.access,
 		Dispatch: dispatch.NewLocal(c.Clock, p.store), Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64,
 		Node: ident.New("node"), MaxActive: c.MaxActive, Log: c.Log})
-	p.handler = p.face(c)
+	p.api = p.face(c)
 	return p, nil
 }
 

@@ -65,9 +65,8 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.parts.engine.Start(ctx); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	s.http = &http.Server{Handler: s.parts.handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
+	s.http = &http.Server{Handler: s.parts.api, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
-	s.http.RegisterOnShutdown(s.parts.handler.Close) // who waits for something is told at once
 	go func() { s.served <- s.http.Serve(listener) }()
 	return s.folder.announce(Holder{PID: os.Getpid(), URL: s.url, Key: s.key})
 }
@@ -114,10 +113,11 @@ func (s *Server) Wait(ctx context.Context) error {
 // and gives the folder back. Runs that are not finished go on at the next
 // start.
 func (s *Server) Stop(ctx context.Context) error {
+	s.parts.api.Close() // whoever follows a run is sent away, and may come back
 	quick, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	err := s.http.Shutdown(quick)
-	if errors.Is(err, context.DeadlineExceeded) { // sockets that follow a run stay open until they are closed
+	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.http.Close()
 	}
 	s.parts.engine.Stop(ctx)

@@ -38,6 +38,7 @@ type data struct {
 	Error          string        `json:"error"`
 	Message        string        `json:"message"`
 	DueAt          *time.Time    `json:"dueAt"`
+	ExpiresAt      *time.Time    `json:"expiresAt"`
 	CaseID         string        `json:"caseId"`
 	GateID         string        `json:"gateId"`
 	Kind           flow.GateKind `json:"kind"`
@@ -79,7 +80,7 @@ func (t *Timeline) Event(e flow.Event) {
 	case flow.EventStepFailed:
 		t.line(t.Ink.Bad("✗"), i, d.ID, "failed for good: %s", Line(d.Error, 120))
 	case flow.EventGateOpened:
-		t.gate(d)
+		t.gate(e, d)
 	case flow.EventGateAnswered:
 		t.sub("%s answered %s %s", t.Ink.Good("✓"), t.Ink.Bold(Clean(d.Answer)), t.Ink.Faint(Line(d.Reason, 120)))
 	case flow.EventGateExpired:
@@ -170,7 +171,11 @@ func Summary(action json.RawMessage) string {
 	return strings.TrimSpace(string(a.Type) + ": " + a.Diagnosis)
 }
 
-func (t *Timeline) gate(d data) {
+func (t *Timeline) gate(e flow.Event, d data) {
+	if d.Kind == flow.GateNeedsAgent {
+		t.sub("%s waits in the inbox for your agent, then the built-in is asked %s", t.Ink.Warn("⏸"), in(e.At, d.ExpiresAt))
+		return
+	}
 	if d.Diagnosis == "" {
 		d.Diagnosis = "nobody could mend it"
 	}

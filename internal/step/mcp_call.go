@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/longstop-dev/longstop/internal/egress"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/mcpclient"
 )
@@ -87,8 +88,10 @@ func clientKind(err error) flow.ErrorKind {
 	switch {
 	case errors.Is(err, mcpclient.ErrTimeout):
 		return flow.KindTimeout
-	case errors.Is(err, mcpclient.ErrNoTool), errors.Is(err, mcpclient.ErrStdio):
+	case errors.Is(err, mcpclient.ErrNoTool), errors.Is(err, mcpclient.ErrStdio), errors.Is(err, mcpclient.ErrArguments):
 		return flow.KindConfig
+	case errors.Is(err, egress.ErrRefused):
+		return flow.KindEgress
 	case errors.Is(err, mcpclient.ErrUnauthorized):
 		return flow.KindRefused
 	case errors.Is(err, mcpclient.ErrTooLarge), errors.Is(err, mcpclient.ErrTooDeep):

@@ -1,0 +1,76 @@
+package show_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/show"
+)
+
+func TestDiffNamesWhatWentAndWhatCame(t *testing.T) {
+	t.Parallel()
+	var a, b any
+	_ = json.Unmarshal([]byte(`{"url":"u1","same":1,"headers":{"A":"a","B":"b"},"list":[1]}`), &a)
+	_ = json.Unmarshal([]byte(`{"url":"u2","same":1,"headers":{"A":"a","C":"c"},"list":[1,2]}`), &b)
+	var out bytes.Buffer
+	show.Diff(&out, show.Ink{}, "", a, b)
+	want := "- headers.B: b\n+ headers.C: c\n- list: [1]\n+ list: [1,2]\n- url: u1\n+ url: u2\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+func TestTextFromOutsideCannotDriveTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, hostile := range []string{"\x1b[2Jx", "\x07x", "\u202egnp.exe", "\x9b31mx", "a\rb"} {
+		if got := show.Clean(hostile); strings.ContainsAny(got, "\x1b\x07\u202e\u009b\r") {
+			t.Errorf("%q: got %q", hostile, got)
+		}
+	}
+	if got := show.Line("one\ntwo", 10); got != "one" {
+		t.Errorf("line: got %q", got)
+	}
+	if got := show.Line("äöüäöü", 4); got != "äöü…" {
+		t.Errorf("cut: got %q", got)
+	}
+}
+
+func TestTableAlignsByCharacters(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	show.Table(&out, show.Ink{}, []string{"a", "b"}, [][]string{{"äöü", "1"}, {"x", "2"}})
+	if want := "a    b\näöü  1\nx    2\n"; out.String() != want {
+		t.Errorf("got\n%q want\n%q", out.String(), want)
+	}
+}
+
+func TestTimelineShowsEachAnswerOnce(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	k := &flow.Case{ID: "case_1", Asked: []flow.Asked{{Responder: "a2a", Target: "http://x", Rejection: "no answer within 1s"}}}
+	line := &show.Timeline{W: &out, Case: func(string) (*flow.Case, error) { return k, nil }}
+	i := 0
+	ev := func(kind string, data any) {
+		b, err := json.Marshal(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line.Event(flow.Event{Type: kind, At: time.Unix(0, 0), StepIndex: &i, Data: b})
+	}
+	ev(flow.EventStepStarted, map[string]any{"id": "get", "title": "Get it"})
+	ev(flow.EventStepRecovery, map[string]any{"id": "get", "error": "HTTP 404: Not Found\n{}", "caseId": "case_1"})
+	ev(flow.EventStepAdapting, flow.Adapting{BYOAAttempted: true})
+	k.Asked = append(k.Asked, flow.Asked{Responder: "human", Accepted: true, Action: json.RawMessage(`{"type":"fixed_output","diagnosis":"by hand"}`)})
+	ev(flow.EventStepAdapting, flow.Adapting{})
+	ev(flow.EventStepSucceeded, map[string]any{"id": "get", "durationMs": 12, "recovery_source": "human"})
+	text := out.String()
+	for want, times := range map[string]int{"HTTP 404: Not Found": 1, "passed over: no answer within 1s": 1, "fixed_output: by hand": 1, "mended by a person": 1, "{}": 0} {
+		if got := strings.Count(text, want); got != times {
+			t.Errorf("%q: got %d times, want %d, in\n%s", want, got, times, text)
+		}
+	}
+}
