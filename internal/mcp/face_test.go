@@ -259,6 +259,20 @@ func TestTheNewestWithoutItsHeader(t *testing.T) {
 	}
 }
 
+func TestNothingIsForACacheThatOthersShare(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	s := b.connect(b.s.Key(), "")
+	r, err := s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "cffbrw://recovery/pending"})
+	if err != nil || r.CacheScope != "private" {
+		t.Errorf("a document: got scope %q, %v, want private", r.CacheScope, err)
+	}
+	l, err := s.ListTools(t.Context(), nil)
+	if err != nil || l.CacheScope != "private" {
+		t.Errorf("a list: got scope %q, %v, want private", l.CacheScope, err)
+	}
+}
+
 func TestOperationsThatAreDeclaredAreOffered(t *testing.T) {
 	t.Parallel()
 	declared, offered := server.OpsOverMCP()

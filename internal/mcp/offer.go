@@ -32,6 +32,8 @@ func (f *Face) server(role flow.Role) *sdk.Server {
 	}
 	o := &offer{Face: f, role: role, server: sdk.NewServer(&sdk.Implementation{Name: "longstop", Title: "Longstop", Version: f.c.Version}, &sdk.ServerOptions{
 		Instructions: about, SupportedProtocolVersions: versions(),
+		// Every list and document depends on the key: none is for a cache that others share.
+		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 		// Named in full, or the library would promise notifications of changes.
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}, Prompts: &sdk.PromptCapabilities{}},
 	})}

@@ -89,3 +89,16 @@ func TestIdleSessionsAreClosed(t *testing.T) {
 	url := alone(t, mcp.Limits{Idle: 50 * time.Millisecond})
 	gone(t, url, "a", opened(t, url, "a"))
 }
+
+// TestNobodyListens has a client ask for every change that there may be: it is
+// told that there is none, and does not stay.
+func TestNobodyListens(t *testing.T) {
+	t.Parallel()
+	status, _, body := post(t, alone(t, mcp.Limits{}), "a", `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,
+		"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["cffbrw://recovery/pending"]},
+		"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "subscriptions/listen")
+	if status != http.StatusOK || !strings.Contains(body, "acknowledged") || strings.Contains(body, "pending") || strings.Contains(body, "true") {
+		t.Errorf("got %d %s, want an acknowledgement of nothing", status, body)
+	}
+}
