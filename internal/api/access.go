@@ -24,7 +24,7 @@ func mountSettings(a *API, s Settings) {
 }
 
 func mountServers(a *API, s Servers) {
-	serve(a, s, declared("mcp-servers.list"), route{method: http.MethodGet, path: "/v1/mcp-servers"}, Servers.ServersList)
+	serve(a, s, overMCP(declared("mcp-servers.list")), route{method: http.MethodGet, path: "/v1/mcp-servers"}, Servers.ServersList)
 	serve(a, s, declared("mcp-servers.get"), route{method: http.MethodGet, path: "/v1/mcp-servers/{id}"}, Servers.ServersGet)
 	serve(a, s, declared("mcp-servers.create"), route{method: http.MethodPost, path: "/v1/mcp-servers", status: http.StatusCreated,
 		at: func(out any) string { return "/v1/mcp-servers/" + url.PathEscape(out.(*access.ServerView).ID) }}, Servers.ServersCreate)

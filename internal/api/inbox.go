@@ -10,13 +10,13 @@ import (
 // mountInbox mounts what an agent needs that can run no server: it polls,
 // reads and answers.
 func mountInbox(a *API, s Inbox) {
-	serve(a, s, agents(offered("recovery.pending", "Failed steps that wait for an agent, oldest first; may wait for a change", flow.RoleViewer)),
+	serve(a, s, agents(overMCP(offered("recovery.pending", "Failed steps that wait for an agent, oldest first; may wait for a change", flow.RoleViewer))),
 		route{method: http.MethodGet, path: "/v1/recovery/pending", patient: true}, Inbox.Pending)
-	serve(a, s, agents(offered("recovery.input", "What an agent is shown of a failed step: RecoveryToolInput", flow.RoleViewer)),
+	serve(a, s, agents(overMCP(offered("recovery.input", "What an agent is shown of a failed step: RecoveryToolInput", flow.RoleViewer))),
 		route{method: http.MethodGet, path: "/v1/recovery/{runId}/{stepIndex}"}, Inbox.PendingInput)
 	serve(a, s, agents(offered("recovery.case", "The whole case of a failed step", flow.RoleViewer)),
 		route{method: http.MethodGet, path: "/v1/recovery/{runId}/{stepIndex}/case"}, Inbox.PendingCase)
-	serve(a, s, changing(agents(offered("recovery.action", "Answer a failed step with one of the five actions", flow.RoleOperator))),
+	serve(a, s, changing(agents(overMCP(offered("recovery.action", "Answer a failed step with one of the five actions", flow.RoleOperator)))),
 		route{method: http.MethodPost, path: "/v1/recovery/{runId}/{stepIndex}/action"}, Inbox.SubmitAction)
 }
 

@@ -24,6 +24,6 @@ func mountCases(a *API, s Recovery) {
 		route{method: http.MethodPost, path: "/v1/cases/{id}/replay"}, Recovery.CasesReplay)
 	serve(a, s, offered("agents.test", "Try an agent with a failure", flow.RoleOperator),
 		route{method: http.MethodPost, path: "/v1/agents/test"}, Recovery.AgentsTest)
-	serve(a, s, agents(offered("recovery.schema", "What a recovery agent is given and may answer", flow.RoleViewer)),
+	serve(a, s, agents(overMCP(offered("recovery.schema", "What a recovery agent is given and may answer", flow.RoleViewer))),
 		route{method: http.MethodGet, path: "/v1/recovery/schema"}, Recovery.RecoverySchema)
 }

@@ -8,13 +8,13 @@ import (
 )
 
 func mountRuns(a *API, s Runs) {
-	serve(a, s, changing(offered("runs.start", "Start a run of a workflow", flow.RoleOperator)),
+	serve(a, s, changing(overMCP(offered("runs.start", "Start a run of a workflow", flow.RoleOperator))),
 		route{method: http.MethodPost, path: "/v1/workflows/{name}/runs", status: http.StatusCreated, at: func(out any) string {
 			return "/v1/runs/" + out.(*engine.RunView).ID
 		}}, Runs.StartRun)
-	serve(a, s, offered("runs.list", "Runs, newest first", flow.RoleViewer),
+	serve(a, s, overMCP(offered("runs.list", "Runs, newest first", flow.RoleViewer)),
 		route{method: http.MethodGet, path: "/v1/runs"}, Runs.ListRuns)
-	serve(a, s, offered("runs.get", "A run with its steps and open gates", flow.RoleViewer),
+	serve(a, s, overMCP(offered("runs.get", "A run with its steps and open gates", flow.RoleViewer)),
 		route{method: http.MethodGet, path: "/v1/runs/{id}"}, Runs.GetRun)
 	serve(a, s, changing(offered("runs.cancel", "Stop a run", flow.RoleOperator)),
 		route{method: http.MethodPost, path: "/v1/runs/{id}/cancel"}, Runs.CancelRun)

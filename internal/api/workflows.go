@@ -27,18 +27,18 @@ func agents(op flow.Op) flow.Op {
 }
 
 func mountWorkflows(a *API, s Workflows) {
-	serve(a, s, changing(offered("workflows.create", "Publish a definition as the workflow's next version", flow.RoleEditor)),
+	serve(a, s, changing(overMCP(offered("workflows.create", "Publish a definition as the workflow's next version", flow.RoleEditor))),
 		route{method: http.MethodPost, path: "/v1/workflows", status: http.StatusCreated, text: true, at: func(out any) string {
 			return "/v1/workflows/" + url.PathEscape(out.(*engine.WorkflowView).Name)
 		}}, Workflows.CreateWorkflow)
-	serve(a, s, offered("workflows.validate", "Check a definition and store nothing", flow.RoleViewer),
+	serve(a, s, overMCP(offered("workflows.validate", "Check a definition and store nothing", flow.RoleViewer)),
 		route{method: http.MethodPost, path: "/v1/workflows/validate", text: true}, Workflows.ValidateWorkflow)
-	serve(a, s, offered("workflows.list", "The published workflows", flow.RoleViewer),
+	serve(a, s, overMCP(offered("workflows.list", "The published workflows", flow.RoleViewer)),
 		route{method: http.MethodGet, path: "/v1/workflows"}, Workflows.ListWorkflows)
-	serve(a, s, offered("workflows.get", "A workflow's published version", flow.RoleViewer),
+	serve(a, s, overMCP(offered("workflows.get", "A workflow's published version", flow.RoleViewer)),
 		route{method: http.MethodGet, path: "/v1/workflows/{name}"}, Workflows.GetWorkflow)
-	serve(a, s, offered("workflows.schema", "The JSON Schema of definitions", flow.RoleViewer),
+	serve(a, s, overMCP(offered("workflows.schema", "The JSON Schema of definitions", flow.RoleViewer)),
 		route{method: http.MethodGet, path: "/v1/workflows/schema"}, Workflows.DefinitionSchema)
-	serve(a, s, offered("step-types.list", "The step types that definitions may use", flow.RoleViewer),
+	serve(a, s, overMCP(offered("step-types.list", "The step types that definitions may use", flow.RoleViewer)),
 		route{method: http.MethodGet, path: "/v1/step-types"}, Workflows.StepTypes)
 }

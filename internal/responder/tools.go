@@ -96,6 +96,15 @@ func names(tools []mcpclient.Tool) []string {
 	return out
 }
 
+// List asks a server for its tools, as it describes them.
+func (t *Tools) List(ctx context.Context, workspace, server string) ([]mcpclient.Tool, error) {
+	srv, err := t.server(ctx, workspace, server)
+	if err != nil {
+		return nil, err
+	}
+	return t.pool.Tools(ctx, srv)
+}
+
 // Forget has a server's tools listed anew.
 func (t *Tools) Forget(workspace, server string) {
 	t.mu.Lock()

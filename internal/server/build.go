@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/access"
@@ -17,6 +18,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/ident"
+	"github.com/longstop-dev/longstop/internal/mcp"
 	"github.com/longstop-dev/longstop/internal/mcpclient"
 	"github.com/longstop-dev/longstop/internal/recovery"
 	"github.com/longstop-dev/longstop/internal/responder"
@@ -35,7 +37,9 @@ type parts struct {
 	agents  *responder.A2A
 	desk    *recovery.Desk
 	engine  *engine.Engine
+	tools   *responder.Tools
 	api     *api.API
+	mcp     *mcp.Face
 }
 
 // build makes every part and joins them; nothing runs yet.
@@ -59,6 +63,7 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.access = access.New(access.Config{Tenants: p.store, Keys: p.store, Settings: p.store, Secrets: p.store, Servers: p.store,
 		Keyring: keyring, Cards: cards{p.agents}, Egress: guard, Clock: c.Clock, NewID: ident.New, AllowStdio: c.AllowStdio})
 	tools := responder.NewTools(p.access, p.pool, c.Clock)
+	p.tools = tools
 	p.sandbox = sandbox.New(sandbox.Options{CacheDir: f.cache()})
 	types := step.NewTable(step.Deps{HTTP: outside, Tools: tools, Sandbox: p.sandbox})
 	p.desk = recovery.New(recovery.Config{Settings: p.access, Secrets: p.access, Egress: guard, Tools: tools, Records: p.store,
@@ -75,6 +80,9 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 
 // close ends what build made, the last first.
 func (p *parts) close() error {
+	if p.mcp != nil {
+		p.mcp.Close()
+	}
 	if p.agents != nil {
 		p.agents.Close()
 	}
@@ -119,8 +127,28 @@ func Validate(name string, src []byte) (*flow.Definition, error) {
 
 // face makes the handler of what the server shows outside.
 func (p *parts) face(c Config) *api.API {
-	return api.New(api.Config{Engine: p.engine, Access: p.access, Recovery: p.desk, Ready: p.store.Ping,
+	rest := api.New(api.Config{Engine: p.engine, Access: p.access, Recovery: p.desk, Ready: p.store.Ping,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
+	var ops []flow.Op
+	for _, o := range rest.Operations() {
+		ops = append(ops, o.Op)
+	}
+	p.mcp = mcp.New(mcp.Config{Ops: ops, Workflows: p.engine, Runs: p.engine, Inbox: p.engine, Servers: p.access, Tools: p.tools,
+		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
+	rest.Mount("/mcp", p.mcp)
+	return rest
+}
+
+// OpsOverMCP names the operations that are declared with the face mcp, and
+// those that it offers.
+func OpsOverMCP() (declared, offered []string) {
+	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, tools: &responder.Tools{}, store: &store.Store{}}
+	for _, o := range p.face(Config{}).Operations() {
+		if slices.Contains(o.Faces, "mcp") {
+			declared = append(declared, o.Name)
+		}
+	}
+	return declared, p.mcp.Ops()
 }
 
 // Version is the binary's version, as the Go toolchain recorded it.
