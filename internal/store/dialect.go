@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // database is what the store needs of an engine: this file and the file of
@@ -15,6 +17,9 @@ type database interface {
 	begin(ctx context.Context) (writeTx, error)
 	// migrate brings the schema up to date.
 	migrate(ctx context.Context) error
+	// lost is closed when this process must not write any more, because the
+	// database no longer keeps others out for it; nil if that cannot be.
+	lost() <-chan struct{}
 	close() error
 }
 
@@ -66,7 +71,7 @@ func collect[T any](rs rows, err error, scan func(row) (T, error)) ([]T, error) 
 	return out, nil
 }
 
-func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) || errors.Is(err, pgx.ErrNoRows) }
 
 // micros is an instant as it is stored; the zero time is NULL.
 func micros(t time.Time) any {
