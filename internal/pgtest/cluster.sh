@@ -49,7 +49,7 @@ $as "$bin/initdb" -D "$folder/data" -U postgres -A trust -E UTF8 --no-sync --loc
 	>"$folder/initdb.log" 2>&1 </dev/null || { cat "$folder/initdb.log" >&2; exit 1; }
 # shellcheck disable=SC2086
 $as "$bin/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c max_connections=400 -c shared_buffers=64MB \
-	-c autovacuum=off $safety >"$folder/postgres.log" 2>&1 </dev/null &
+	-c autovacuum=off -c jit=off -c wal_level=minimal -c max_wal_senders=0 -c checkpoint_timeout=1h -c max_wal_size=4GB $safety >"$folder/postgres.log" 2>&1 </dev/null &
 tries=0
 until $as "$bin/pg_isready" -q -h "$folder" -U postgres; do
 	tries=$((tries + 1))

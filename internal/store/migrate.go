@@ -23,8 +23,9 @@ func migrations() (fs.FS, error) {
 	return files, nil
 }
 
-// migrate applies what the database lacks and reports whether that was
-// anything. It answers invalid if the database is ahead of this binary.
+// migrate applies what the database lacks and reports whether that has changed
+// a schema that may hold rows. It answers invalid if the database is ahead of
+// this binary.
 func migrate(ctx context.Context, dialect goose.Dialect, db *sql.DB, files fs.FS) (bool, error) {
 	p, err := goose.NewProvider(dialect, db, files)
 	if err != nil {
@@ -42,5 +43,5 @@ func migrate(ctx context.Context, dialect goose.Dialect, db *sql.DB, files fs.FS
 	if err != nil {
 		return false, unavailable(err)
 	}
-	return len(done) > 0, nil
+	return has > 0 && len(done) > 0, nil
 }
