@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/longstop-dev/longstop/internal/flow"
 )
 
 // database is what the store needs of an engine: this file and the file of
@@ -34,6 +36,10 @@ type tx interface {
 	reader
 	// exec runs a statement and gives the number of rows it touched.
 	exec(ctx context.Context, q string, args ...any) (int64, error)
+	// send runs a statement whose answer nobody reads, now or at the latest
+	// before the commit and before anything else is asked: PostgreSQL gets many
+	// at once. With a refusal, that is the write's error if no row is touched.
+	send(ctx context.Context, refusal *flow.Error, q string, args ...any) error
 }
 
 type writeTx interface {

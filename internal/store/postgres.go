@@ -162,30 +162,8 @@ func (p *postgres) begin(ctx context.Context) (writeTx, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &postgresTx{t}, nil
+	return &postgresTx{Tx: t}, nil
 }
-
-// postgresTx is a transaction of pgx itself, so that others who speak pgx can
-// join it.
-type postgresTx struct{ pgx.Tx }
-
-func (t *postgresTx) exec(ctx context.Context, q string, args ...any) (int64, error) {
-	tag, err := t.Tx.Exec(ctx, q, storable(args)...)
-	return tag.RowsAffected(), err
-}
-
-func (t *postgresTx) query(ctx context.Context, q string, args ...any) (rows, error) {
-	rs, err := t.Tx.Query(ctx, q, storable(args)...)
-	return pgRows{rs}, err
-}
-
-func (t *postgresTx) queryRow(ctx context.Context, q string, args ...any) row {
-	return t.Tx.QueryRow(ctx, q, storable(args)...)
-}
-
-func (t *postgresTx) commit(ctx context.Context) error { return t.Tx.Commit(ctx) }
-
-func (t *postgresTx) rollback() { _ = t.Tx.Rollback(context.Background()) }
 
 // pgRows closes as the rows of database/sql do.
 type pgRows struct{ pgx.Rows }

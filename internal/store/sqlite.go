@@ -142,6 +142,14 @@ func (t *sqliteTx) exec(ctx context.Context, q string, args ...any) (int64, erro
 	return res.RowsAffected()
 }
 
+func (t *sqliteTx) send(ctx context.Context, refusal *flow.Error, q string, args ...any) error {
+	n, err := t.exec(ctx, q, args...)
+	if err == nil && n == 0 && refusal != nil {
+		return refusal
+	}
+	return err
+}
+
 func (t *sqliteTx) query(ctx context.Context, q string, args ...any) (rows, error) {
 	st, err := t.prepared(ctx, q)
 	if err != nil {
