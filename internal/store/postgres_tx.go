@@ -37,6 +37,9 @@ func (t *postgresTx) flush(ctx context.Context) error {
 		tag, err := results.Exec()
 		if err != nil {
 			results.Close()
+			if refused != nil { // what followed the refusal should not have run at all
+				return undone{refused}
+			}
 			return err
 		}
 		if refusal != nil && refused == nil && tag.RowsAffected() == 0 {

@@ -135,11 +135,13 @@ func TestOneOfTwoChangesWins(t *testing.T) {
 		s := open(t, db)
 		for i := range 50 {
 			r := create(t, s, fmt.Sprintf("run_%d", i))
-			r.Version = 2
+			r.Version, r.Seq = 2, 2
 			errs := make(chan error, 8)
 			var wg sync.WaitGroup
 			for range cap(errs) {
-				wg.Go(func() { errs <- s.Apply(context.Background(), flow.Change{Run: r}) })
+				wg.Go(func() {
+					errs <- s.Apply(context.Background(), flow.Change{Run: r, Events: []flow.Event{{Seq: 2, Type: "run:x"}}})
+				})
 			}
 			wg.Wait()
 			close(errs)
