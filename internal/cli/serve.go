@@ -22,6 +22,7 @@ const stopTime = 10 * time.Second
 
 // serving is what serve and dev share.
 type serving struct {
+	DatabaseURL      string   `name:"database-url" env:"LONGSTOP_DATABASE_URL" placeholder:"URL" help:"A PostgreSQL database, instead of DATA/longstop.db: postgres://user:password@host/database. Needs a master key. On the command line others on this machine can read its password: prefer LONGSTOP_DATABASE_URL."`
 	MasterKeyFile    string   `env:"LONGSTOP_MASTER_KEY_FILE" placeholder:"FILE" help:"The master key for secrets at rest: 32 bytes, hex or base64. Else LONGSTOP_MASTER_KEY, else DATA/master.key, made at the first start."`
 	BootstrapKeyFile string   `env:"LONGSTOP_BOOTSTRAP_KEY_FILE" placeholder:"FILE" help:"The first owner's key, instead of one that is made and printed. Else LONGSTOP_BOOTSTRAP_KEY."`
 	PublicURL        string   `env:"LONGSTOP_PUBLIC_URL" placeholder:"URL" help:"How outsiders reach this server."`
@@ -43,7 +44,9 @@ type serveCmd struct {
 func (serveCmd) Help() string {
 	return `Examples:
   longstop serve --data /var/lib/longstop --listen 127.0.0.1:8080
-  longstop serve --ready-json --listen 127.0.0.1:0 --data "$(mktemp -d)"`
+  longstop serve --ready-json --listen 127.0.0.1:0 --data "$(mktemp -d)"
+  LONGSTOP_DATABASE_URL=postgres://longstop:PASSWORD@db.internal/longstop \
+    longstop serve --master-key-file /etc/longstop/master.key`
 }
 
 // Run serves until it is told to stop.
@@ -90,6 +93,7 @@ or, from anywhere that has the key:
 // serve starts a server, says how to reach it, and stops it when it is told to.
 func (c serving) serve(a *app, config server.Config, then func(*server.Server)) error {
 	config.MasterKey, config.MasterKeyFile = os.Getenv("LONGSTOP_MASTER_KEY"), c.MasterKeyFile
+	config.DatabaseURL = c.DatabaseURL
 	config.PublicURL, config.EgressAllow, config.MaxActive = c.PublicURL, c.EgressAllow, c.MaxActive
 	config.Log = c.logger(a.err)
 	var err error
@@ -178,7 +182,8 @@ func (c serving) announce(a *app, s *server.Server) {
 }
 
 type demoCmd struct {
-	Keep bool `help:"Leave the server up afterwards."`
+	Keep        bool   `help:"Leave the server up afterwards."`
+	DatabaseURL string `name:"database-url" placeholder:"URL" help:"Play on a PostgreSQL database, which must be empty, instead of a file that is removed afterwards."`
 }
 
 // Help is shown under --help.
@@ -193,7 +198,7 @@ Exits with 0 only if every run ended as expected.`
 
 // Run plays the demo.
 func (c *demoCmd) Run(a *app) error {
-	ok, err := demo.Run(a.ctx, demo.Options{Out: a.out, Keep: c.Keep})
+	ok, err := demo.Run(a.ctx, demo.Options{Out: a.out, Keep: c.Keep, DatabaseURL: c.DatabaseURL})
 	if err == nil && !ok {
 		err = status(exitFailed)
 	}

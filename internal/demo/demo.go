@@ -2,6 +2,8 @@ package demo
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +23,9 @@ import (
 type Options struct {
 	Out  io.Writer
 	Keep bool // leave the server up until ctx ends
+	// DatabaseURL is an empty PostgreSQL database to play on; what the demo
+	// writes stays there.
+	DatabaseURL string
 }
 
 // stage is what the scenarios play on.
@@ -45,7 +50,7 @@ type result struct {
 // Run plays every scenario and reports whether all ended as expected.
 func Run(ctx context.Context, o Options) (ok bool, err error) {
 	began := time.Now()
-	st, err := set(ctx, o.Out)
+	st, err := set(ctx, o)
 	if err != nil {
 		return false, err
 	}
@@ -65,8 +70,8 @@ func Run(ctx context.Context, o Options) (ok bool, err error) {
 }
 
 // set builds the stage.
-func set(ctx context.Context, out io.Writer) (*stage, error) {
-	st := &stage{out: out, ink: show.InkFor(out), agents: map[agent]string{}}
+func set(ctx context.Context, o Options) (*stage, error) {
+	st := &stage{out: o.Out, ink: show.InkFor(o.Out), agents: map[agent]string{}}
 	dir, err := os.MkdirTemp("", "longstop-demo-")
 	if err != nil {
 		return nil, err
@@ -85,7 +90,11 @@ func set(ctx context.Context, out io.Writer) (*stage, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, errors.Join(err, st.clear())
 	}
-	st.server, err = server.Start(ctx, server.Config{DataDir: dir, Listen: "127.0.0.1:0", AllowPrivate: true, Log: slog.New(slog.DiscardHandler)})
+	config := server.Config{DataDir: dir, Listen: "127.0.0.1:0", AllowPrivate: true, Log: slog.New(slog.DiscardHandler)}
+	if o.DatabaseURL != "" { // with a key of its own, as it would have in a folder
+		config.DatabaseURL, config.OnlyEmpty, config.MasterKey = o.DatabaseURL, true, masterKey()
+	}
+	st.server, err = server.Start(ctx, config)
 	if err != nil {
 		return nil, errors.Join(err, st.clear())
 	}
@@ -100,6 +109,12 @@ func set(ctx context.Context, out io.Writer) (*stage, error) {
 		return nil, errors.Join(err, st.clear())
 	}
 	return st, nil
+}
+
+func masterKey() string {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
 }
 
 // clear takes the stage down, the last first.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/pgtest"
 )
 
 func TestTheDemo(t *testing.T) {
@@ -22,11 +23,25 @@ func TestTheDemo(t *testing.T) {
 	}
 }
 
+// TestTheDemoOnPostgreSQL plays on a database that is empty, and not on one
+// that is not.
+func TestTheDemoOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	o := Options{Out: &out, DatabaseURL: pgtest.URL(t)}
+	if ok, err := Run(t.Context(), o); err != nil || !ok {
+		t.Fatalf("got %v, %v\n%s", ok, err, out.String())
+	}
+	if _, err := Run(t.Context(), o); flow.CodeOf(err) != flow.CodeConflict {
+		t.Errorf("a second time: got %v, want conflict", err)
+	}
+}
+
 // TestAWrongExpectationIsSeen proves that the demo can fail.
 func TestAWrongExpectationIsSeen(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	st, err := set(t.Context(), &out)
+	st, err := set(t.Context(), Options{Out: &out})
 	if err != nil {
 		t.Fatal(err)
 	}

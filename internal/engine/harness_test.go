@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,7 +23,7 @@ import (
 // step types that the test scripts, and verdicts that the test dictates.
 type harness struct {
 	t     testing.TB
-	path  string
+	db    store.Options
 	store *store.Store
 	clock *flowtest.Clock
 	types *scripted
@@ -52,7 +51,7 @@ var by = flow.Caller{Workspace: "ws", Person: "person_1", Role: flow.RoleOwner}
 
 func newHarness(t testing.TB) *harness {
 	t.Helper()
-	h := &harness{t: t, path: filepath.Join(t.TempDir(), "t.db"), clock: flowtest.NewClock(time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)),
+	h := &harness{t: t, db: emptyDatabase(t), clock: flowtest.NewClock(time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)),
 		types: &scripted{calls: map[string][]flow.Call{}, run: map[string]stepFunc{}}, desk: &desk{}, limit: flow.DefaultLimits(), max: 64}
 	h.start()
 	t.Cleanup(func() { h.stop() })
@@ -61,7 +60,7 @@ func newHarness(t testing.TB) *harness {
 
 func (h *harness) start() {
 	h.t.Helper()
-	s, err := store.Open(context.Background(), store.Options{Path: h.path})
+	s, err := store.Open(context.Background(), h.db)
 	if err != nil {
 		h.t.Fatalf("open: %v", err)
 	}

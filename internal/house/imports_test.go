@@ -36,6 +36,9 @@ func layers() map[string][]string {
 
 		"store": {"flow"},
 
+		// A real PostgreSQL, for tests only as every *test package.
+		"pgtest": {},
+
 		// The way in from outside, and the parts that join everything.
 		"client":       {"flow"},
 		"show":         {"flow"},
@@ -67,7 +70,7 @@ func outsiders() map[string][]string {
 		"database/sql":             {"store"},
 		"modernc.org/":             {"store"},
 		"github.com/pressly/goose": {"store"},
-		"github.com/jackc/":        {"store", "dispatch"},
+		"github.com/jackc/":        {"store", "dispatch", "pgtest"},
 		"github.com/riverqueue/":   {"store", "dispatch"},
 		// Our own wire; theirs checks it, in tests.
 		"github.com/a2aproject/": {},
@@ -160,6 +163,7 @@ func TestImportsRule(t *testing.T) {
 		{"flow and ours", "internal/flow/a.go", ours("expr"), "flow imports internal/expr"},
 		{"flow and its helpers for tests", "internal/flow/a.go", ours("flow/flowtest"), "for tests only"},
 		{"helpers for tests", "internal/flow/flowtest/a.go", ours("flow"), ""},
+		{"PostgreSQL of tests", "internal/store/a.go", ours("pgtest"), "for tests only"},
 		{"service and leaf", "internal/engine/a.go", ours("expr"), ""},
 		{"service and service", "internal/engine/a.go", ours("step"), "engine imports internal/step"},
 		{"service and itself", "internal/step/form/a.go", ours("step"), ""},

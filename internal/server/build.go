@@ -53,7 +53,7 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 		return nil, err
 	}
 	p := &parts{}
-	if p.store, err = store.Open(ctx, store.Options{Path: f.database()}); err != nil {
+	if p.store, err = store.Open(ctx, database(c, f)); err != nil {
 		return nil, err
 	}
 	outside := guard.Client(egress.ClientOptions{})
@@ -96,9 +96,22 @@ func (p *parts) close() error {
 	return errors.Join(err, p.store.Close())
 }
 
+// database says where the store is: in the data folder, or where it is told.
+func database(c Config, f *folder) store.Options {
+	if c.DatabaseURL != "" {
+		return store.Options{URL: c.DatabaseURL}
+	}
+	return store.Options{Path: f.database()}
+}
+
 // openKeyring loads the master key. One is made only for a database that is
-// new: a database whose key is lost must not get another.
+// new: a database whose key is lost must not get another. Where the data
+// folder is not the database, it is not the place of its key either.
 func openKeyring(c Config, f *folder) (*secret.Keyring, error) {
+	if c.DatabaseURL != "" && c.MasterKey == "" && c.MasterKeyFile == "" {
+		return nil, flow.Errorf(flow.CodeInvalid, "a PostgreSQL database needs a master key").At("--master-key-file").
+			Right("set LONGSTOP_MASTER_KEY or --master-key-file to 32 bytes, such as `openssl rand -hex 32` prints; keep it: without it no secret opens")
+	}
 	_, err := os.Stat(f.database())
 	master, err := secret.LoadMasterKey(c.MasterKey, c.MasterKeyFile, f.dir, errors.Is(err, os.ErrNotExist))
 	if err != nil {
@@ -110,6 +123,10 @@ func openKeyring(c Config, f *folder) (*secret.Keyring, error) {
 // found makes the first person, workspace and key at the first start.
 func (s *Server) found(ctx context.Context) (string, error) {
 	key, created, err := s.parts.access.Bootstrap(ctx, access.Founding{Key: s.c.BootstrapKey})
+	if err == nil && !created && s.c.OnlyEmpty {
+		return "", flow.Errorf(flow.CodeConflict, "somebody has worked in this database already").At("--database-url").
+			Right("name an empty one")
+	}
 	if err == nil && created {
 		s.log.Info("first start", slog.String("data", filepath.Clean(s.c.DataDir)))
 	}

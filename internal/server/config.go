@@ -12,6 +12,8 @@ import (
 // default.
 type Config struct {
 	DataDir       string   // the folder of the database and the keys; made if missing
+	DatabaseURL   string   // of a PostgreSQL database, instead of DataDir/longstop.db; needs a master key
+	OnlyEmpty     bool     // refuse a database in which somebody has worked already
 	Listen        string   // host:port; port 0 takes a free one. Default 127.0.0.1:8080
 	MasterKey     string   // the value of LONGSTOP_MASTER_KEY
 	MasterKeyFile string   // a file with the master key

@@ -103,12 +103,15 @@ func (s *Server) Warnings() []string {
 }
 
 // Wait blocks until serving ends by itself, which is an error, or ctx ends.
+// It ends too when the database is no longer this process's to write.
 func (s *Server) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
 	case err := <-s.served:
 		return err
+	case <-s.parts.store.Lost():
+		return s.parts.store.Ping(ctx)
 	}
 }
 

@@ -5,6 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/longstop-dev/longstop/internal/flow"
 )
 
 // database is what the store needs of an engine: this file and the file of
@@ -15,6 +19,9 @@ type database interface {
 	begin(ctx context.Context) (writeTx, error)
 	// migrate brings the schema up to date.
 	migrate(ctx context.Context) error
+	// lost is closed when this process must not write any more, because the
+	// database no longer keeps others out for it; nil if that cannot be.
+	lost() <-chan struct{}
 	close() error
 }
 
@@ -29,6 +36,10 @@ type tx interface {
 	reader
 	// exec runs a statement and gives the number of rows it touched.
 	exec(ctx context.Context, q string, args ...any) (int64, error)
+	// send runs a statement whose answer nobody reads, now or at the latest
+	// before the commit and before anything else is asked: PostgreSQL gets many
+	// at once. With a refusal, that is the write's error if no row is touched.
+	send(ctx context.Context, refusal *flow.Error, q string, args ...any) error
 }
 
 type writeTx interface {
@@ -66,7 +77,7 @@ func collect[T any](rs rows, err error, scan func(row) (T, error)) ([]T, error) 
 	return out, nil
 }
 
-func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
+func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) || errors.Is(err, pgx.ErrNoRows) }
 
 // micros is an instant as it is stored; the zero time is NULL.
 func micros(t time.Time) any {

@@ -68,7 +68,7 @@ func apply(ctx context.Context, t tx, c *flow.Change, e encoded) error {
 		}
 	}
 	if len(c.Events) > 0 {
-		_, err := t.exec(ctx, `INSERT INTO journal (run_id, last_seq, events, logs) VALUES ($1, $2, $3, $4)`,
+		err := t.send(ctx, nil, `INSERT INTO journal (run_id, last_seq, events, logs) VALUES ($1, $2, $3, $4)`,
 			c.Run.ID, c.Run.Seq, e.events, e.logs)
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func apply(ctx context.Context, t tx, c *flow.Change, e encoded) error {
 	}
 	for i := range c.Gates {
 		g := &c.Gates[i]
-		_, err := t.exec(ctx, `INSERT INTO gates (id, workspace_id, run_id, kind, status, body) VALUES ($1, $2, $3, $4, $5, $6)
+		err := t.send(ctx, nil, `INSERT INTO gates (id, workspace_id, run_id, kind, status, body) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (id) DO UPDATE SET status = excluded.status, body = excluded.body`,
 			g.ID, g.Workspace, g.RunID, string(g.Kind), string(g.Status), e.gates[i])
 		if err != nil {
@@ -85,7 +85,7 @@ func apply(ctx context.Context, t tx, c *flow.Change, e encoded) error {
 	}
 	for i := range c.Cases {
 		k := &c.Cases[i]
-		_, err := t.exec(ctx, `INSERT INTO cases (id, workspace_id, run_id, body) VALUES ($1, $2, $3, $4)
+		err := t.send(ctx, nil, `INSERT INTO cases (id, workspace_id, run_id, body) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (id) DO UPDATE SET body = excluded.body`, k.ID, k.Workspace, k.RunID, e.cases[i])
 		if err != nil {
 			return err
@@ -99,39 +99,30 @@ func apply(ctx context.Context, t tx, c *flow.Change, e encoded) error {
 func putRun(ctx context.Context, t tx, c *flow.Change) error {
 	r := &c.Run
 	if r.Version == 1 {
-		_, err := t.exec(ctx, `INSERT INTO runs (id, workspace_id, workflow, version_id, status, version, owner, epoch, seq, current,
+		return t.send(ctx, nil, `INSERT INTO runs (id, workspace_id, workflow, version_id, status, version, owner, epoch, seq, current,
 			input, output, error, author, created_at, finished_at, wake_at, wake_seq)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 			r.ID, r.Workspace, r.Workflow, r.VersionID, string(r.Status), r.Version, r.Owner, r.Epoch, r.Seq, r.Current,
 			string(r.Input), text(r.Output), r.Error, r.Author, r.CreatedAt.UnixMicro(), micros(r.FinishedAt), micros(r.WakeAt), r.WakeSeq)
-		return err
 	}
 	epoch := r.Epoch
 	if c.Claim {
 		epoch--
 	}
-	n, err := t.exec(ctx, `UPDATE runs SET status = $1, version = $2, owner = $3, epoch = $4, seq = $5, current = $6, output = $7,
+	return t.send(ctx, flow.Errorf(flow.CodeStale, "run %s has moved on", r.ID), `UPDATE runs SET status = $1, version = $2, owner = $3, epoch = $4, seq = $5, current = $6, output = $7,
 		error = $8, finished_at = $9, wake_at = $10, wake_seq = $11 WHERE id = $12 AND version = $13 AND epoch = $14`,
 		string(r.Status), r.Version, r.Owner, r.Epoch, r.Seq, r.Current, text(r.Output),
 		r.Error, micros(r.FinishedAt), micros(r.WakeAt), r.WakeSeq, r.ID, r.Version-1, epoch)
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		return flow.Errorf(flow.CodeStale, "run %s has moved on", r.ID)
-	}
-	return nil
 }
 
 func putStep(ctx context.Context, t tx, runID string, s *flow.StepInstance, progress string) error {
-	_, err := t.exec(ctx, `INSERT INTO steps (run_id, idx, iteration, status, output, error, source, message, attempts, started_at, finished_at, progress)
+	return t.send(ctx, nil, `INSERT INTO steps (run_id, idx, iteration, status, output, error, source, message, attempts, started_at, finished_at, progress)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 		ON CONFLICT (run_id, idx, iteration) DO UPDATE SET status = excluded.status, output = excluded.output, error = excluded.error,
 		source = excluded.source, message = excluded.message, attempts = excluded.attempts, started_at = excluded.started_at,
 		finished_at = excluded.finished_at, progress = excluded.progress`,
 		runID, s.Index, s.Iteration, string(s.Status), text(s.Output), s.Error, string(s.RecoverySource), s.Message, s.Attempts,
 		micros(s.StartedAt), micros(s.FinishedAt), progress)
-	return err
 }
 
 const runColumns = `id, workspace_id, workflow, version_id, status, version, owner, epoch, seq, current,

@@ -3,9 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
-	"io/fs"
 	"net/url"
 	"sync"
 
@@ -14,9 +12,6 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
-
-//go:embed migrations/*.sql
-var migrations embed.FS
 
 // sqlite is one file in WAL mode with full syncs: one connection writes, a few
 // read. The writer's statements are prepared once.
@@ -28,7 +23,7 @@ type sqlite struct {
 	queries sync.Map // the readers' prepared queries: text to *sql.Stmt
 }
 
-func openSQLite(path string) (*sqlite, error) {
+func openSQLite(path string) (database, error) {
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)&_pragma=temp_store(memory)"
@@ -64,33 +59,21 @@ func (s *sqlite) close() error {
 }
 
 func (s *sqlite) migrate(ctx context.Context) (err error) {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return unavailable(err)
-	}
 	// The one writing connection is lent to goose for the time it needs it.
 	s.conn.Close()
 	defer func() {
 		conn, cErr := s.w.Conn(context.Background())
 		s.conn, err = conn, errors.Join(err, cErr)
 	}()
-	p, err := goose.NewProvider(goose.DialectSQLite3, s.w, files)
+	files, err := migrations()
 	if err != nil {
-		return unavailable(err)
+		return err
 	}
-	has, err := p.GetDBVersion(ctx)
-	if err != nil {
-		return unavailable(err)
-	}
-	if sources := p.ListSources(); has > sources[len(sources)-1].Version {
-		return flow.Errorf(flow.CodeInvalid, "the database has schema version %d and this binary knows %d", has, sources[len(sources)-1].Version).
-			Right("use the newer binary that wrote it")
-	}
-	if _, err := p.Up(ctx); err != nil {
-		return unavailable(err)
-	}
-	return nil
+	_, err = migrate(ctx, goose.DialectSQLite3, s.w, files)
+	return err
 }
+
+func (s *sqlite) lost() <-chan struct{} { return nil } // the data folder's lock lives as long as the process
 
 // reading gives the prepared form of a query. All our queries are constants,
 // so that there are few; database/sql prepares each once per connection.
@@ -157,6 +140,14 @@ func (t *sqliteTx) exec(ctx context.Context, q string, args ...any) (int64, erro
 		return 0, err
 	}
 	return res.RowsAffected()
+}
+
+func (t *sqliteTx) send(ctx context.Context, refusal *flow.Error, q string, args ...any) error {
+	n, err := t.exec(ctx, q, args...)
+	if err == nil && n == 0 && refusal != nil {
+		return refusal
+	}
+	return err
 }
 
 func (t *sqliteTx) query(ctx context.Context, q string, args ...any) (rows, error) {

@@ -5,6 +5,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -20,16 +21,18 @@ type Store struct {
 	once sync.Once
 }
 
-// Options say where the database is.
+// Options say where the database is: one of the two.
 type Options struct {
 	Path string // of the SQLite file; made when missing
+	URL  string // of a PostgreSQL database: postgres://user:password@host/database
 }
 
 // Open opens the database, brings its schema up to date and starts the
-// committer. It answers unavailable if the file cannot be used, and invalid
-// if it was written by a newer version.
+// committer. It answers unavailable if the database cannot be used, invalid
+// if it was written by a newer version or its URL is none, and conflict if
+// another process holds it. No error holds the URL's password.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	db, err := openSQLite(o.Path)
+	db, err := openDatabase(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +45,18 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
+func openDatabase(ctx context.Context, o Options) (database, error) {
+	if o.URL != "" {
+		return openPostgres(ctx, o.URL)
+	}
+	return openSQLite(o.Path)
+}
+
+// Lost is closed when the store has begun to refuse every write because the
+// database no longer keeps other processes out: time to start again. It is
+// nil where that cannot happen.
+func (s *Store) Lost() <-chan struct{} { return s.db.lost() }
+
 // Close commits what waits and closes the database; later writes answer
 // unavailable.
 func (s *Store) Close() error {
@@ -50,8 +65,13 @@ func (s *Store) Close() error {
 	return s.db.close()
 }
 
-// Ping reports whether the database answers.
+// Ping reports whether the database answers and takes writes.
 func (s *Store) Ping(ctx context.Context) error {
+	select {
+	case <-s.db.lost():
+		return errLost
+	default:
+	}
 	var one int64
 	if err := s.db.queryRow(ctx, `SELECT 1`).Scan(&one); err != nil {
 		return unavailable(err)
@@ -59,7 +79,17 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
+// unavailable makes a failure of the database an error for people; one that
+// is made already stays as it is.
 func unavailable(err error) error {
+	var late undone
+	if errors.As(err, &late) {
+		return late.refusal
+	}
+	var made *flow.Error
+	if errors.As(err, &made) {
+		return made
+	}
 	return flow.Errorf(flow.CodeUnavailable, "the database cannot be used").
 		Right("check disk space, permissions and the log").Because(err)
 }
