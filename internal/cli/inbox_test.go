@@ -33,7 +33,7 @@ func TestTheInboxOnTheCommandLine(t *testing.T) {
 	}
 	holds(t, must(t, "cases", "answer", run, "0", `{"type":"fixed_output","diagnosis":"known","output":7}`, data), "applied fixed_output")
 	// --no-wait does not wait for people; an agent is none.
-	holds(t, <-done, "waits for your agent", "longstop cases pending", "mended by your agent", "succeeded")
+	holds(t, <-done, "waits in the inbox for your agent", "longstop cases pending", "mended by your agent", "succeeded")
 	if code, _, errOut := line(t, "", "cases", "answer", run, "0", `{"type":"fixed_output","diagnosis":"late","output":8}`, data); code != exitFailed || !strings.Contains(errOut, "fixed_output: known") {
 		t.Errorf("a late action: got %d %s, want 1 and what was applied", code, errOut)
 	}

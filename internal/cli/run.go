@@ -129,7 +129,7 @@ func (f follower) lines(r *client.Run) (each func(flow.Event), done func()) {
 	line := f.timeline(spin)
 	return func(ev flow.Event) {
 		line.Event(ev)
-		if ev.Type == flow.EventGateOpened && !f.noWait {
+		if ev.Type == flow.EventGateOpened && !f.noWait && !forAgent(ev) {
 			fmt.Fprintln(spin, f.a.ink.Faint("          from another terminal in this folder; Ctrl-C here loses nothing: the run stays at its gate"))
 		}
 		spin.at(ev)

@@ -183,6 +183,7 @@ func (c serving) announce(a *app, s *server.Server) {
 
 type demoCmd struct {
 	Keep        bool   `help:"Leave the server up afterwards."`
+	JSON        bool   `name:"json" help:"Print JSON: what was expected and what happened."`
 	DatabaseURL string `name:"database-url" placeholder:"URL" help:"Play on a PostgreSQL database, which must be empty, instead of a file that is removed afterwards."`
 }
 
@@ -198,7 +199,7 @@ Exits with 0 only if every run ended as expected.`
 
 // Run plays the demo.
 func (c *demoCmd) Run(a *app) error {
-	ok, err := demo.Run(a.ctx, demo.Options{Out: a.out, Keep: c.Keep, DatabaseURL: c.DatabaseURL})
+	ok, err := demo.Run(a.ctx, demo.Options{Out: a.out, Keep: c.Keep, JSON: c.JSON, DatabaseURL: c.DatabaseURL})
 	if err == nil && !ok {
 		err = status(exitFailed)
 	}

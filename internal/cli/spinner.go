@@ -36,6 +36,9 @@ func newSpinner(w io.Writer, ink show.Ink) *spinner {
 func (s *spinner) at(e flow.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if e.Type == flow.EventRunWaiting {
+		return // the event before says for what
+	}
 	s.since = e.At
 	switch e.Type {
 	case flow.EventStepRecovery:

@@ -149,6 +149,12 @@ func diagnose(in flow.RecoveryInput) action {
 	case strings.Contains(url, "/reports"):
 		return action{"type": "fixed_output", "diagnosis": "Reports are down until 06:00; yesterday's is good enough here.",
 			"output": action{"rows": 16, "from": "yesterday"}}
+	case strings.Contains(url, "/slow/"):
+		return action{"type": "retry_with_params", "diagnosis": "That endpoint takes most of a second; the step waits for 300 ms.",
+			"modifications": action{"timeout": 5000}}
+	case strings.Contains(url, "/invoices") && strings.Contains(in.HumanHint, "X-Tenant"):
+		return action{"type": "retry_with_params", "diagnosis": "The hint names the header that is missing.",
+			"modifications": action{"headers": action{"X-Tenant": "acme"}}}
 	case strings.Contains(in.Error, "401"):
 		return action{"type": "needs_human", "diagnosis": "The API token has expired and only a person can renew it.",
 			"suggestion": "Renew it under Settings, or paste today's orders."}

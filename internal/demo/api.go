@@ -51,16 +51,35 @@ func newUnreliable() http.Handler {
 		answer(w, http.StatusInternalServerError, `{"error":"the report database is down"}`)
 	})
 	mux.HandleFunc("GET /busy/{run}", u.sometimes)
+	mux.HandleFunc("GET /slow/{id}", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(700 * time.Millisecond):
+			answer(w, http.StatusOK, fmt.Sprintf(`{"id":%q,"late":true}`, r.PathValue("id")))
+		case <-r.Context().Done():
+		}
+	})
+	mux.HandleFunc("GET /invoices", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Tenant") == "" {
+			answer(w, http.StatusBadRequest, `{"error":"bad request"}`)
+			return
+		}
+		answer(w, http.StatusOK, `{"rows":3}`)
+	})
 	return mux
 }
 
-// sometimes is busy twice for each run.
+// sometimes is busy twice for each run: first it says for how long.
 func (u *unreliable) sometimes(w http.ResponseWriter, r *http.Request) {
 	u.mu.Lock()
 	u.busy[r.PathValue("run")]++
 	n := u.busy[r.PathValue("run")]
 	u.mu.Unlock()
-	if n <= 2 {
+	if n == 1 {
+		w.Header().Set("Retry-After", "1")
+		answer(w, http.StatusTooManyRequests, `{"error":"slow down"}`)
+		return
+	}
+	if n == 2 {
 		answer(w, http.StatusServiceUnavailable, `{"error":"busy"}`)
 		return
 	}

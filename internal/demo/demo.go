@@ -23,9 +23,12 @@ import (
 type Options struct {
 	Out  io.Writer
 	Keep bool // leave the server up until ctx ends
+	JSON bool // one JSON object at the end, a Report, and nothing else
 	// DatabaseURL is an empty PostgreSQL database to play on; what the demo
 	// writes stays there.
 	DatabaseURL string
+
+	list []scenario // what is played; nil for all
 }
 
 // stage is what the scenarios play on.
@@ -50,19 +53,31 @@ type result struct {
 // Run plays every scenario and reports whether all ended as expected.
 func Run(ctx context.Context, o Options) (ok bool, err error) {
 	began := time.Now()
-	st, err := set(ctx, o)
+	told := o
+	if o.JSON {
+		told.Out = io.Discard
+	}
+	st, err := set(ctx, told)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, st.clear()) }()
 	st.title(st.ink.Bold("Longstop, the main job: a failing step is mended by your own agent, inside the live run"))
-	fmt.Fprintf(o.Out, "server %s, an unreliable API %s\nagents over A2A %s and over MCP %s\n", st.server.URL(), st.api, st.agents[a2aAgent], st.agents[mcpAgent])
-	results, err := st.play(ctx, scenarios())
+	fmt.Fprintf(st.out, "server %s, an unreliable API %s\nagents over A2A %s and over MCP %s\n", st.server.URL(), st.api, st.agents[a2aAgent], st.agents[mcpAgent])
+	if o.list == nil {
+		o.list = scenarios()
+	}
+	results, err := st.play(ctx, o.list)
 	if err != nil {
 		return false, err
 	}
 	ok = st.summary(results, time.Since(began))
 	st.next(o.Keep)
+	if o.JSON {
+		if err := st.report(o, results, ok, time.Since(began)); err != nil {
+			return false, err
+		}
+	}
 	if o.Keep {
 		<-ctx.Done()
 	}
@@ -177,7 +192,9 @@ func (st *stage) one(ctx context.Context, s scenario) (result, error) {
 		return r, err
 	}
 	st.title(st.ink.Bold(s.name))
-	line := &show.Timeline{W: st.out, Ink: st.ink, Case: func(id string) (*flow.Case, error) { return st.client.Case(ctx, id) }}
+	line := &show.Timeline{W: st.out, Ink: st.ink,
+		Case: func(id string) (*flow.Case, error) { return st.client.Case(ctx, id) },
+		Gate: func(id string) (*flow.Gate, error) { return st.client.Gate(ctx, id) }}
 	err = st.client.Follow(ctx, run.ID, 0, func(e flow.Event) error {
 		line.Event(e)
 		if e.Type == flow.EventGateOpened {

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -37,6 +38,28 @@ func TestTheDemoOnPostgreSQL(t *testing.T) {
 	}
 }
 
+func TestTheDemoForMachines(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	list := scenarios()[2:4] // the built-in, and an agent over A2A
+	ok, err := Run(t.Context(), Options{Out: &out, JSON: true, list: list})
+	if err != nil || !ok {
+		t.Fatalf("got %v, %v\n%s", ok, err, out.String())
+	}
+	var r Report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		t.Fatalf("%v in %s", err, out.String())
+	}
+	if !r.OK || r.Key != "" || len(r.Scenarios) != len(list) {
+		t.Errorf("got ok %v, key %q, %d scenarios; want true, none, %d", r.OK, r.Key, len(r.Scenarios), len(list))
+	}
+	for _, s := range r.Scenarios {
+		if !s.OK || s.RunID == "" || s.Happened.Status != s.Expected.Status || s.Happened.Source != s.Expected.Source {
+			t.Errorf("%s: got %+v", s.Name, s)
+		}
+	}
+}
+
 // TestAWrongExpectationIsSeen proves that the demo can fail.
 func TestAWrongExpectationIsSeen(t *testing.T) {
 	t.Parallel()
@@ -50,7 +73,7 @@ func TestAWrongExpectationIsSeen(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := scenarios()[0]
+	s := scenarios()[2]
 	for name, spoil := range map[string]func(*scenario){
 		"status":  func(s *scenario) { s.want.status = flow.RunFailed },
 		"source":  func(s *scenario) { s.want.source = flow.SourceBYOA },

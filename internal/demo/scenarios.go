@@ -79,6 +79,7 @@ func scenarios() []scenario {
 		{name: "A busy API: the step's own retry", agent: noAgent, yaml: `
 name: busy
 steps:
+  # 429 with Retry-After: 1, then 503, then an answer
   - {id: fetch, type: http_request, title: Ask a busy API, config: {url: "%s/busy/{{ run.id }}"}, retry: {attempts: 3, backoff: 100ms}}
 `, want: want{status: flow.RunSucceeded, output: `{"ok":true}`}},
 		{name: "Nothing fails: branches and a wait", agent: noAgent, yaml: `
@@ -103,6 +104,11 @@ steps:
 		{name: "A2A: fixed_output", agent: a2aAgent,
 			yaml: fetch("report", "Fetch the report", "GET the nightly report", "/reports", hasRows),
 			want: want{status: flow.RunSucceeded, source: flow.SourceBYOA, output: `"yesterday"`}},
+		{name: "A2A: a slow API, the agent gives it time", agent: a2aAgent, yaml: `
+name: patience
+steps:
+  - {id: fetch, type: http_request, title: Ask a slow API, config: {url: "%s/slow/42"}, timeout: 300ms, output: {type: object, required: [id]}}
+`, want: want{status: flow.RunSucceeded, source: flow.SourceBYOA, output: `"late":true`, message: "most of a second"}},
 		{name: "A2A: too slow, the built-in takes over", agent: a2aAgent,
 			yaml: fetch("slow", "Fetch a user", "GET a user while the agent thinks too long", "/old/users/42", hasID),
 			want: want{status: flow.RunSucceeded, source: flow.SourceBuiltin, output: `"Alice"`, message: "no answer within 1s"}},
@@ -116,6 +122,10 @@ steps:
 			yaml:   fetch("expired", "Fetch orders", "GET today's orders", "/orders", `{type: object, required: [orders]}`),
 			answer: &flow.GateAnswer{Answer: "output", Output: json.RawMessage(`{"orders":[]}`), Reason: "No orders today, I looked."},
 			want:   want{status: flow.RunSucceeded, source: flow.SourceHuman, output: `{"orders":[]}`}},
+		{name: "A2A: a person's hint, the agent mends", agent: a2aAgent,
+			yaml:   fetch("hinted", "Fetch invoices", "GET the invoices", "/invoices", hasRows),
+			answer: &flow.GateAnswer{Answer: "hint", Hint: "They want an X-Tenant header since Monday; ours is acme."},
+			want:   want{status: flow.RunSucceeded, source: flow.SourceBYOA, output: `{"rows":3}`, message: "The hint names the header"}},
 		{name: "MCP: retry_with_params", agent: mcpAgent,
 			yaml: fetch("moved-mcp", "Fetch a user", "GET a user", "/v1/users/42", hasID),
 			want: want{status: flow.RunSucceeded, source: flow.SourceBYOA, output: `"Alice"`}},

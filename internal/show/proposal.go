@@ -13,6 +13,11 @@ import (
 // approval step, or a code fix with what it makes of the answer. Anything else
 // is written as it is.
 func Proposal(w io.Writer, ink Ink, indent string, raw json.RawMessage) {
+	proposal(w, ink, indent, raw, true)
+}
+
+// proposal leaves out what a code fix changes if that has been shown already.
+func proposal(w io.Writer, ink Ink, indent string, raw json.RawMessage, changes bool) {
 	if len(raw) == 0 {
 		return
 	}
@@ -27,7 +32,11 @@ func Proposal(w io.Writer, ink Ink, indent string, raw json.RawMessage) {
 	}
 	switch {
 	case p.Type == flow.ActionCodeFix:
-		fmt.Fprintf(w, "%sthe code:\n%s\n%swhat it makes of the answer:\n", indent, block(p.Code, indent+"  "), indent)
+		fmt.Fprintf(w, "%sthe code:\n%s\n", indent, block(p.Code, indent+"  "))
+		if !changes {
+			return
+		}
+		fmt.Fprintf(w, "%swhat it makes of the answer:\n", indent)
 		Diff(w, ink, indent+"  ", p.Input, p.Output)
 	case p.Message != "":
 		fmt.Fprintf(w, "%sto approve: %s\n", indent, Line(p.Message, 300))

@@ -80,7 +80,7 @@ func TestEachKindOfGateSaysWhatIsWanted(t *testing.T) {
 	for kind, want := range map[flow.GateKind]string{
 		flow.GateApproval:   "to approve: Send 300 letters?",
 		flow.GateNeedsHuman: "waits for a person: nobody could mend it",
-		flow.GateNeedsAgent: "waits for your agent",
+		flow.GateNeedsAgent: "waits in the inbox for your agent; without an answer the built-in is asked in 5m0s",
 	} {
 		var out bytes.Buffer
 		line := &show.Timeline{W: &out,
@@ -88,7 +88,7 @@ func TestEachKindOfGateSaysWhatIsWanted(t *testing.T) {
 				return &flow.Gate{Proposal: json.RawMessage(`{"message":"Send 300 letters?"}`)}, nil
 			},
 			Answer: func(id string, k flow.GateKind) string { return "answer " + id + " " + string(k) }}
-		line.Event(flow.Event{Type: flow.EventGateOpened, Data: json.RawMessage(`{"gateId":"gate_1","kind":"` + string(kind) + `"}`)})
+		line.Event(flow.Event{Type: flow.EventGateOpened, At: time.Unix(0, 0), Data: json.RawMessage(`{"gateId":"gate_1","expiresAt":"1970-01-01T00:05:00Z","kind":"` + string(kind) + `"}`)})
 		for _, part := range []string{want, "answer gate_1 " + string(kind)} {
 			if !strings.Contains(out.String(), part) {
 				t.Errorf("%s: no %q in %q", kind, part, out.String())

@@ -26,7 +26,8 @@ type Timeline struct {
 
 	cases map[int]string // the case that a step is in
 	title map[int]string
-	shown map[string]int // how much of a case has been shown
+	shown map[string]int    // how much of a case has been shown
+	diffs map[string]string // what of its change
 }
 
 // data is every payload that the timeline reads.
@@ -40,6 +41,7 @@ type data struct {
 	Error          string        `json:"error"`
 	Message        string        `json:"message"`
 	DueAt          *time.Time    `json:"dueAt"`
+	ExpiresAt      *time.Time    `json:"expiresAt"`
 	CaseID         string        `json:"caseId"`
 	GateID         string        `json:"gateId"`
 	Kind           flow.GateKind `json:"kind"`
@@ -53,7 +55,7 @@ type data struct {
 // Event writes one event.
 func (t *Timeline) Event(e flow.Event) {
 	if t.cases == nil {
-		t.cases, t.title, t.shown = map[int]string{}, map[int]string{}, map[string]int{}
+		t.cases, t.title, t.shown, t.diffs = map[int]string{}, map[int]string{}, map[string]int{}, map[string]string{}
 	}
 	var d data
 	if len(e.Data) > 0 {
@@ -82,7 +84,7 @@ func (t *Timeline) Event(e flow.Event) {
 	case flow.EventStepFailed:
 		t.line(t.Ink.Bad("✗"), i, d.ID, "failed for good: %s", Line(d.Error, 120))
 	case flow.EventGateOpened:
-		t.gate(d)
+		t.gate(e.At, d)
 	case flow.EventGateAnswered:
 		t.sub("%s answered %s %s", t.Ink.Good("✓"), t.Ink.Bold(Clean(d.Answer)), t.Ink.Faint(Line(strings.TrimSpace(d.Hint+" "+d.Reason), 120)))
 	case flow.EventGateExpired:
@@ -147,29 +149,34 @@ func (t *Timeline) adapting(i int, by time.Time) {
 		t.shown[id]++
 	}
 	if all := t.shown[id] == len(k.Asked); all && (k.Before != nil || k.After != nil) {
-		Diff(t.W, t.Ink, t.Indent+"          ", k.Before, k.After)
+		var b strings.Builder
+		Diff(&b, t.Ink, t.Indent+"          ", k.Before, k.After)
+		if b.String() != t.diffs[id] {
+			fmt.Fprint(t.W, b.String())
+		}
+		t.diffs[id] = b.String()
 	}
 }
 
 // asked shows one responder's part.
 func (t *Timeline) asked(a flow.Asked) {
-	who := a.Responder
-	switch {
-	case a.Responder == "human":
-		who = Who(flow.SourceHuman)
-	case a.Target != "":
-		who += " " + a.Target
+	who, took, said, notes := t.Ink.Bold(Line(strings.TrimSpace(a.Responder+" "+a.Target), 60)), t.Ink.Faint(Millis(a.DurationMS)), Summary(a.Action), a.Notes
+	if a.Responder == "human" { // whose name is of no use here, and whose time is the gate's
+		who, took = t.Ink.Bold(Who(flow.SourceHuman)), ""
+		if said == "" && len(notes) > 0 {
+			said, notes = strings.TrimPrefix(notes[0], Who(flow.SourceHuman)+" "), notes[1:]
+		}
 	}
-	said := Summary(a.Action)
+	head := strings.TrimSpace(who + " " + took)
 	switch {
-	case a.Accepted && strings.HasPrefix(said, string(flow.ActionNeedsHuman)):
-		t.sub("%s %s %s  %s", t.Ink.Warn("→"), t.Ink.Bold(Line(who, 60)), t.Ink.Faint(Millis(a.DurationMS)), Line(said, 120))
-	case a.Accepted:
-		t.sub("%s %s %s  %s", t.Ink.Good("↻"), t.Ink.Bold(Line(who, 60)), t.Ink.Faint(Millis(a.DurationMS)), Line(said, 120))
+	case !a.Accepted:
+		t.sub("%s %s  passed over: %s", t.Ink.Warn("·"), head, Line(a.Rejection, 160))
+	case strings.HasPrefix(said, string(flow.ActionNeedsHuman)):
+		t.sub("%s %s  %s", t.Ink.Warn("→"), head, Line(said, 120))
 	default:
-		t.sub("%s %s %s  passed over: %s", t.Ink.Warn("·"), Line(who, 60), t.Ink.Faint(Millis(a.DurationMS)), Line(a.Rejection, 160))
+		t.sub("%s %s  %s", t.Ink.Good("↻"), head, Line(said, 120))
 	}
-	for _, n := range a.Notes {
+	for _, n := range notes {
 		t.sub("  %s", t.Ink.Faint(Line(n, 160)))
 	}
 }
@@ -183,8 +190,8 @@ func Summary(action json.RawMessage) string {
 	return strings.TrimSpace(string(a.Type) + ": " + a.Diagnosis)
 }
 
-func (t *Timeline) gate(d data) {
-	t.sub("%s %s", t.Ink.Warn("⏸"), Line(waits(d), 160))
+func (t *Timeline) gate(now time.Time, d data) {
+	t.sub("%s %s", t.Ink.Warn("⏸"), Line(waits(now, d), 160))
 	if d.Suggestion != "" {
 		t.sub("  %s", Line(d.Suggestion, 160))
 	}
@@ -192,7 +199,7 @@ func (t *Timeline) gate(d data) {
 		if g, err := t.Gate(d.GateID); err != nil {
 			t.sub("  %s", t.Ink.Faint("the gate cannot be read: "+Line(err.Error(), 100)))
 		} else {
-			Proposal(t.W, t.Ink, t.Indent+"          ", g.Proposal)
+			proposal(t.W, t.Ink, t.Indent+"          ", g.Proposal, t.diffs[g.CaseID] == "")
 		}
 	}
 	if t.Answer != nil {
@@ -203,13 +210,13 @@ func (t *Timeline) gate(d data) {
 }
 
 // waits says on whom a run is parked, and why.
-func waits(d data) string {
+func waits(now time.Time, d data) string {
 	who := "waits for a person"
 	switch d.Kind {
 	case flow.GateApproval:
 		who = "waits for approval"
 	case flow.GateNeedsAgent:
-		who = "waits for your agent, which fetches the case from the inbox"
+		return "waits in the inbox for your agent; without an answer the built-in is asked in " + until(now, d.ExpiresAt)
 	}
 	switch {
 	case d.Diagnosis != "":
