@@ -156,6 +156,10 @@ type connection struct {
 	Key      string `env:"LONGSTOP_KEY" placeholder:"KEY" help:"The API key for --endpoint."`
 	Data     string `env:"LONGSTOP_DATA" default:"./.longstop" placeholder:"DIR" help:"The data folder."`
 	JSON     bool   `name:"json" help:"Print JSON."`
+
+	// Of a server inside this process, as serve has them.
+	MasterKeyFile string `env:"LONGSTOP_MASTER_KEY_FILE" hidden:""`
+	DatabaseURL   string `name:"database-url" env:"LONGSTOP_DATABASE_URL" hidden:""`
 }
 
 // defaultData is the data folder of a command that is told nothing.
@@ -192,14 +196,13 @@ func (c connection) open(a *app) (*session, error) {
 	if h, ok := server.FindHolder(c.Data); ok {
 		return &session{Client: client.New(h.URL, h.Key, client.Options{}), close: func() {}}, nil
 	}
-	return embed(a, server.Config{DataDir: c.Data})
+	return embed(a, server.Config{DataDir: c.Data, DatabaseURL: c.DatabaseURL, MasterKeyFile: c.MasterKeyFile})
 }
 
 // embed starts a server inside this process.
 func embed(a *app, config server.Config) (*session, error) {
 	config.Listen, config.AllowPrivate, config.AllowStdio = "127.0.0.1:0", true, true
 	config.MasterKey, config.BootstrapKey = os.Getenv("LONGSTOP_MASTER_KEY"), os.Getenv("LONGSTOP_BOOTSTRAP_KEY")
-	config.MasterKeyFile = os.Getenv("LONGSTOP_MASTER_KEY_FILE")
 	_, missing := os.Stat(config.DataDir)
 	s, err := server.Start(a.ctx, config)
 	if err != nil {

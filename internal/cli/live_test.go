@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/pgtest"
 )
 
 // TestMain lets the test binary be a recovery agent over stdio when it is
@@ -141,6 +142,20 @@ func TestJSONIsJSON(t *testing.T) {
 	}
 	if last["status"] != string(flow.RunWaiting) {
 		t.Errorf("the last line: got %v, want the waiting run", last)
+	}
+}
+
+// TestEmbeddedOnPostgreSQL: what serve keeps in a database is found there
+// without serve too, and not looked for in a file.
+func TestEmbeddedOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	key := write(t, "master.key", strings.Repeat("ab", 32))
+	database := "--database-url=" + pgtest.URL(t)
+	good := write(t, "g.yaml", "name: g\nsteps: [{type: transform, config: {value: 1}}]\n")
+	must(t, "run", good, database, "--master-key-file", key, "--data", t.TempDir())
+	holds(t, must(t, "runs", "list", database, "--master-key-file", key, "--data", t.TempDir()), "succeeded")
+	if code, _, errOut := line(t, "", "runs", "list", database, "--data", t.TempDir()); code != exitUsage || !strings.Contains(errOut, "--master-key-file") {
+		t.Errorf("without the master key: got %d %s, want 2 and --master-key-file", code, errOut)
 	}
 }
 
