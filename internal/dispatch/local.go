@@ -102,6 +102,10 @@ func (l *Local) loop(ctx context.Context, fire func(flow.Wakeup)) {
 		release := func() {}
 		if next != nil {
 			timer, release = l.clock.After(next.At.Sub(l.clock.Now()))
+			if !next.At.After(l.clock.Now()) { // the clock was moved between the two looks at it
+				release()
+				continue
+			}
 		}
 		select {
 		case <-ctx.Done():
