@@ -92,6 +92,13 @@ func (s *Store) gather(first *op) []*op {
 // commit writes a batch and answers each of its members.
 func (s *Store) commit(batch []*op) {
 	refused, err := s.try(batch)
+	var late refusals
+	if errors.As(err, &late) {
+		if left := dismiss(batch, late); len(left) > 0 {
+			s.commit(left)
+		}
+		return
+	}
 	if err != nil && len(batch) > 1 {
 		for _, o := range batch { // find the one at fault; the others go through
 			s.commit([]*op{o})
@@ -108,6 +115,19 @@ func (s *Store) commit(batch []*op) {
 	}
 }
 
+// dismiss answers the members that are refused and gives the others.
+func dismiss(batch []*op, refused refusals) []*op {
+	var left []*op
+	for i, o := range batch {
+		if refusal := refused[i]; refusal != nil {
+			o.done <- refusal
+		} else {
+			left = append(left, o)
+		}
+	}
+	return left
+}
+
 // try runs a batch in one transaction. It gives each member's refusal, or the
 // error that undid them all.
 func (s *Store) try(batch []*op) (refused []error, err error) {
@@ -118,6 +138,7 @@ func (s *Store) try(batch []*op) (refused []error, err error) {
 	}
 	refused = make([]error, len(batch))
 	for i, o := range batch {
+		t.member(i)
 		err := o.apply(ctx, t)
 		var refusal *flow.Error
 		if errors.As(err, &refusal) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -44,9 +45,19 @@ type tx interface {
 
 type writeTx interface {
 	tx
+	// member says whose statements follow: those of the batch's i-th write.
+	member(i int)
+	// commit ends the transaction. An error that is refusals says whose fault
+	// it is that nothing was committed: without them it would be.
 	commit(ctx context.Context) error
 	rollback()
 }
+
+// refusals are refusals that came to light only after more had been written,
+// by the member of the batch that they concern.
+type refusals map[int]*flow.Error
+
+func (r refusals) Error() string { return fmt.Sprintf("%d writes of the batch are refused", len(r)) }
 
 type row interface{ Scan(dest ...any) error }
 

@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	holdClass = 0x10c6570 // of our advisory locks; the second half is the schema's
-	holdCheck = 10 * time.Second
+	holdClass = 0x10c6570   // of our advisory locks; the second half is the schema's
+	holdCheck = time.Second // how often the connection is tried while nobody writes
+	holdReply = 5 * time.Second
 	// A process that was just killed may be gone a moment later.
 	holdTries = 5
 	holdPause = 100 * time.Millisecond
@@ -23,13 +24,18 @@ const (
 var errLost = flow.Errorf(flow.CodeUnavailable, "the lock on the database is lost: nothing is written any more").
 	Right("start this server again; its lock's connection broke, and another process may hold the database by now")
 
-// hold is the advisory lock by which one process has a database to itself, on
-// a connection of its own: it is held as long as that connection lives.
+// hold is the advisory lock by which one process has a database to itself. It
+// is held as long as its connection lives, and that connection is the one
+// that writes: PostgreSQL undoes what a session has not committed before it
+// gives its lock away, so that no write of ours can follow one of the next
+// holder's, however late we notice.
 type hold struct {
+	mu   sync.Mutex // of whoever uses conn
 	conn *pgx.Conn
 	pid  uint32
 	gone chan struct{} // closed when the lock is lost
-	stop context.CancelFunc
+	once sync.Once     // for gone
+	stop chan struct{}
 	done chan struct{}
 }
 
@@ -50,22 +56,37 @@ func takeHold(ctx context.Context, config *pgx.ConnConfig) (*hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hold{conn: conn, pid: conn.PgConn().PID(), gone: make(chan struct{}), done: make(chan struct{})}
+	h := &hold{conn: conn, pid: conn.PgConn().PID(), gone: make(chan struct{}), stop: make(chan struct{}), done: make(chan struct{})}
 	if err := h.take(ctx); err != nil {
 		conn.Close(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	watched, stop := context.WithCancel(context.Background())
-	h.stop = stop
-	go h.watch(watched)
+	go h.watch()
 	return h, nil
 }
 
+// planning has the server use the indexes, which all our statements have. A
+// plan that it made while a table was small would otherwise stay a scan of
+// all of it until statistics are gathered: 25 ms for a row of 200,000.
+const planning = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)`
+
+// holdSettings are the writing session's. The server too must notice soon that
+// this machine is gone, and what it says is committed must be on its disk.
+const holdSettings = planning + `,
+	set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
+	set_config('tcp_keepalives_count', '3', false),
+	set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)`
+
 func (h *hold) take(ctx context.Context) error {
-	// The server too must notice soon that this machine is gone.
-	_, err := h.conn.Exec(ctx, `SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
-		set_config('tcp_keepalives_count', '3', false)`)
-	if err != nil {
+	var encoding string
+	if err := h.conn.QueryRow(ctx, `SHOW server_encoding`).Scan(&encoding); err != nil {
+		return err
+	}
+	if encoding != "UTF8" {
+		return flow.Errorf(flow.CodeInvalid, "the database is encoded in %s", encoding).At("--database-url").
+			Right("make it with CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0")
+	}
+	if _, err := h.conn.Exec(ctx, holdSettings); err != nil {
 		return err
 	}
 	for try := 1; ; try++ {
@@ -100,45 +121,67 @@ func (h *hold) holder(ctx context.Context) string {
 	return name
 }
 
-// watch waits for the end of the lock's connection. One that is silently cut
-// is found by asking now and then.
-func (h *hold) watch(ctx context.Context) {
+// watch tries the connection now and then while nobody writes; a write finds
+// out by itself.
+func (h *hold) watch() {
 	defer close(h.done)
+	tick := time.NewTicker(holdCheck)
+	defer tick.Stop()
 	for {
-		wait, cancel := context.WithTimeout(ctx, holdCheck)
-		_, err := h.conn.WaitForNotification(wait)
-		cancel()
-		if ctx.Err() != nil {
+		select {
+		case <-h.stop:
 			return
+		case <-tick.C:
 		}
-		if errors.Is(err, context.DeadlineExceeded) && h.alive(ctx) {
+		if !h.mu.TryLock() {
 			continue
 		}
-		if err == nil { // nobody notifies us; whoever does does no harm
-			continue
+		if !h.alive() {
+			h.drop()
 		}
-		if ctx.Err() == nil {
-			close(h.gone)
-		}
-		return
+		h.leave()
 	}
 }
 
 // alive asks whether the session is still the one that took the lock, which a
 // pooler between us may have changed.
-func (h *hold) alive(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, holdCheck)
+func (h *hold) alive() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), holdReply)
 	defer cancel()
 	var pid uint32
 	err := h.conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
 	return err == nil && pid == h.pid
 }
 
-// release gives the lock back.
-func (h *hold) release() {
-	h.stop()
-	<-h.done
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+// enter gives the connection to a writer, until it leaves.
+func (h *hold) enter() (*pgx.Conn, error) {
+	h.mu.Lock()
+	if h.conn.IsClosed() {
+		h.leave()
+		return nil, errLost
+	}
+	return h.conn, nil
+}
+
+func (h *hold) leave() {
+	if h.conn.IsClosed() {
+		h.once.Do(func() { close(h.gone) })
+	}
+	h.mu.Unlock()
+}
+
+// drop ends the session, and with it the lock. The caller has entered.
+func (h *hold) drop() {
+	ctx, cancel := context.WithTimeout(context.Background(), holdReply)
 	defer cancel()
 	_ = h.conn.Close(ctx)
+}
+
+// release gives the lock back.
+func (h *hold) release() {
+	close(h.stop)
+	<-h.done
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.drop()
 }

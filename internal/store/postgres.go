@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,10 +19,10 @@ import (
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
-// postgres is a PostgreSQL database: one connection writes, a few read, and
-// one holds the lock that keeps other processes out.
+// postgres is a PostgreSQL database: a few connections read, and the one that
+// holds the lock that keeps other processes out writes.
 type postgres struct {
-	w, r *pgxpool.Pool
+	r    *pgxpool.Pool
 	hold *hold
 }
 
@@ -32,20 +33,20 @@ func openPostgres(ctx context.Context, url string) (database, error) {
 		return nil, err
 	}
 	hide := hider(config.ConnConfig.Password)
-	p := &postgres{}
-	if p.hold, err = takeHold(ctx, config.ConnConfig); err != nil {
-		return nil, unreachable(config.ConnConfig, hide(err))
-	}
-	readers, writer := config, config.Copy()
-	writer.MaxConns, writer.MinConns = 1, 0
-	if p.r, err = pgxpool.NewWithConfig(ctx, readers); err == nil {
-		p.w, err = pgxpool.NewWithConfig(ctx, writer)
-	}
+	h, err := takeHold(ctx, config.ConnConfig)
 	if err != nil {
-		p.close()
 		return nil, unreachable(config.ConnConfig, hide(err))
 	}
-	return p, nil
+	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, planning)
+		return err
+	}
+	r, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		h.release()
+		return nil, unreachable(config.ConnConfig, hide(err))
+	}
+	return &postgres{r: r, hold: h}, nil
 }
 
 // parseURL reads a URL, the environment that libpq reads too, and files that
@@ -77,7 +78,7 @@ func hider(password string) func(error) error {
 // unreachable says which database cannot be used; an error that is made for
 // people already stays as it is.
 func unreachable(c *pgx.ConnConfig, err error) error {
-	if flow.CodeOf(err) == flow.CodeConflict {
+	if code := flow.CodeOf(err); code == flow.CodeConflict || code == flow.CodeInvalid {
 		return err
 	}
 	return flow.Errorf(flow.CodeUnavailable, "the PostgreSQL database %q on %s cannot be used", c.Database, c.Host).At("--database-url").
@@ -85,12 +86,8 @@ func unreachable(c *pgx.ConnConfig, err error) error {
 }
 
 func (p *postgres) close() error {
-	for _, pool := range []*pgxpool.Pool{p.r, p.w} {
-		if pool != nil {
-			pool.Close()
-		}
-	}
-	p.hold.release() // the last, so that nobody takes over before all is written
+	p.r.Close()
+	p.hold.release()
 	return nil
 }
 
@@ -101,13 +98,13 @@ func (p *postgres) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db := stdlib.OpenDBFromPool(p.w)
+	db := stdlib.OpenDBFromPool(p.r)
 	defer db.Close()
 	changed, err := migrate(ctx, goose.DialectPostgres, db, bytewise{files})
 	if err != nil || !changed {
 		return err
 	}
-	if _, err := p.w.Exec(ctx, `ANALYZE`); err != nil {
+	if _, err := p.r.Exec(ctx, `ANALYZE`); err != nil {
 		return unavailable(err)
 	}
 	return nil
@@ -152,19 +149,6 @@ func (p *postgres) queryRow(ctx context.Context, q string, args ...any) row {
 	return p.r.QueryRow(ctx, q, storable(args)...)
 }
 
-func (p *postgres) begin(ctx context.Context) (writeTx, error) {
-	select {
-	case <-p.hold.gone:
-		return nil, errLost
-	default:
-	}
-	t, err := p.w.Begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &postgresTx{Tx: t}, nil
-}
-
 // pgRows closes as the rows of database/sql do.
 type pgRows struct{ pgx.Rows }
 
@@ -184,7 +168,9 @@ func storable(args []any) []any {
 			}
 			text = v.String()
 		}
-		args[i] = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+		if strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) {
+			args[i] = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+		}
 	}
 	return args
 }

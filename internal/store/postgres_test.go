@@ -94,24 +94,58 @@ func TestALostLockEndsTheWriting(t *testing.T) {
 	}
 }
 
-// TestTheWriterSurvivesItsConnection ends every session but the lock's: the
-// next write has a new connection.
-func TestTheWriterSurvivesItsConnection(t *testing.T) {
+// TestNoWriteFollowsTheNextHolder ends the lock's session in the middle of a
+// write. Another process takes over before the write goes on.
+func TestNoWriteFollowsTheNextHolder(t *testing.T) {
 	t.Parallel()
 	db := Options{URL: pgtest.URL(t)}
 	s := open(t, db)
 	r := create(t, s, "run_1")
+	r.Version, r.Owner = 2, "late"
+	killer := outsider(t, db.URL)
+	var other *Store
+	err := s.write(t.Context(), func(ctx context.Context, tx tx) error {
+		if _, err := tx.exec(ctx, `UPDATE runs SET owner = 'late' WHERE id = 'run_1'`); err != nil {
+			return err
+		}
+		if _, err := killer.Exec(ctx, `SELECT pg_terminate_backend($1)`, int64(s.db.(*postgres).hold.pid)); err != nil {
+			return err
+		}
+		other = open(t, db)
+		return nil
+	})
+	wantCode(t, "the write that was cut", err, flow.CodeUnavailable)
+	wantCode(t, "the next write", s.Apply(t.Context(), flow.Change{Run: r}), flow.CodeUnavailable)
+	select {
+	case <-s.Lost():
+	case <-time.After(20 * time.Second):
+		t.Error("the loss was not seen")
+	}
+	if got := must(other.Run(t.Context(), "ws", r.ID)); got.Owner != "n" || got.Version != 1 {
+		t.Errorf("the next holder reads owner %q, version %d; want n, 1", got.Owner, got.Version)
+	}
+}
+
+// TestReadersComeBack ends every session but the lock's.
+func TestReadersComeBack(t *testing.T) {
+	t.Parallel()
+	db := Options{URL: pgtest.URL(t)}
+	s := open(t, db)
+	r := create(t, s, "run_1")
+	must(s.Run(t.Context(), "ws", r.ID)) // so that there is a reader
 	_, err := outsider(t, db.URL).Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND pid NOT IN ($1, pg_backend_pid())`, int64(s.db.(*postgres).hold.pid))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Version = 2
-	if err := s.Apply(t.Context(), flow.Change{Run: r}); err != nil { // this one may have met the dead connection
-		wantCode(t, "the first write", err, flow.CodeUnavailable)
-		err = s.Apply(t.Context(), flow.Change{Run: r})
-		if err != nil {
-			t.Errorf("the second write: %v", err)
+	if err := s.Apply(t.Context(), flow.Change{Run: r}); err != nil {
+		t.Errorf("a write: %v", err)
+	}
+	if _, err := s.Run(t.Context(), "ws", r.ID); err != nil { // this one may have met a dead connection
+		wantCode(t, "the first read", err, flow.CodeUnavailable)
+		if _, err = s.Run(t.Context(), "ws", r.ID); err != nil {
+			t.Errorf("the second read: %v", err)
 		}
 	}
 }

@@ -82,10 +82,6 @@ func (s *Store) Ping(ctx context.Context) error {
 // unavailable makes a failure of the database an error for people; one that
 // is made already stays as it is.
 func unavailable(err error) error {
-	var late undone
-	if errors.As(err, &late) {
-		return late.refusal
-	}
 	var made *flow.Error
 	if errors.As(err, &made) {
 		return made

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -207,6 +208,54 @@ func TestAFaultyWriteDoesNotHarmItsNeighbours(t *testing.T) {
 		}
 		if got := must(s.Runs(t.Context(), flow.RunFilter{Workspace: "ws", Limit: 100})); len(got) != 48 {
 			t.Errorf("runs: got %d, want 48", len(got))
+		}
+	})
+}
+
+// TestStaleChangesAmongOthersInOneBatch has every second change lose to the
+// one before it, in one transaction, with events that are there already.
+func TestStaleChangesAmongOthersInOneBatch(t *testing.T) {
+	onEach(t, func(t *testing.T, db Options) {
+		s := open(t, db)
+		const runs = 20
+		changes := make([]flow.Change, 0, 2*runs)
+		for i := range runs {
+			r := create(t, s, fmt.Sprintf("run_%02d", i))
+			r.Version, r.Seq = 2, 2
+			c := flow.Change{Run: r, Events: []flow.Event{{Seq: 2, Type: flow.EventRunWaiting, At: at()}},
+				Steps: []flow.StepInstance{{Status: flow.StepRunning}}}
+			changes = append(changes, c, c)
+		}
+		busy, release := make(chan struct{}), make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() { // keeps the committer busy until all others wait
+			err := s.write(context.Background(), func(context.Context, tx) error { close(busy); <-release; return nil })
+			if err != nil {
+				t.Errorf("the first: %v", err)
+			}
+		})
+		<-busy
+		errs := make([]error, len(changes))
+		for i := range changes {
+			wg.Go(func() { errs[i] = s.Apply(context.Background(), changes[i]) })
+		}
+		for deadline := time.Now().Add(20 * time.Second); len(s.ops) < len(changes) && time.Now().Before(deadline); {
+			runtime.Gosched()
+		}
+		close(release)
+		wg.Wait()
+		for i := 0; i < len(errs); i += 2 {
+			one, two := flow.CodeOf(errs[i]), flow.CodeOf(errs[i+1])
+			if one > two {
+				one, two = two, one
+			}
+			if one != "" || two != flow.CodeStale {
+				t.Errorf("run %d: got %q and %q (%v, %v), want one to win and one to be stale", i/2, one, two, errs[i], errs[i+1])
+			}
+			id := changes[i].Run.ID
+			if got := must(s.Events(t.Context(), id, 0, 10)); len(got) != 2 {
+				t.Errorf("%s: got %d events, want 2", id, len(got))
+			}
 		}
 	})
 }
