@@ -45,6 +45,25 @@ func (s source) at(p token.Pos) string {
 	return pos.String()
 }
 
+// functionAt gives the name of the function that holds a place in a Go file,
+// its doc comment included; "" outside of functions. Methods have none.
+func (s source) functionAt(p token.Pos) string {
+	for _, decl := range s.ast.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Recv != nil {
+			continue
+		}
+		start := f.Pos()
+		if f.Doc != nil {
+			start = f.Doc.Pos()
+		}
+		if start <= p && p < f.End() {
+			return f.Name.Name
+		}
+	}
+	return ""
+}
+
 // parse makes a source out of text, which tests of the rules themselves
 // hand in directly.
 func parse(path, text string) (source, error) {
