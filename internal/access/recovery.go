@@ -43,6 +43,15 @@ func (s *Service) Limits(ctx context.Context, workspace string) (flow.Limits, er
 	return sp.base.limits, sp.baseErr
 }
 
+// Gates gives what holds in a workspace for gates that wait for a person.
+func (s *Service) Gates(ctx context.Context, workspace string) (flow.GatePolicy, error) {
+	sp, err := s.space(ctx, workspace)
+	if err != nil {
+		return flow.GatePolicy{}, err
+	}
+	return sp.base.gates, sp.baseErr
+}
+
 // CheckRecovery says what is wrong with the recovery settings of a definition
 // or of a step in it, keys with their prefix. Whether an MCP server is
 // registered is not looked at: that may change after the definition is saved.

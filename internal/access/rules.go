@@ -25,6 +25,7 @@ const (
 type holds struct {
 	recovery flow.RecoverySettings
 	limits   flow.Limits
+	gates    flow.GatePolicy
 }
 
 // rule describes a setting. To add one, add it to [rules].
@@ -77,6 +78,11 @@ func rules() map[string]rule {
 		duration("recovery.human_timeout", 604800, 60, 2592000, time.Second, "how long a run waits for a person before it fails",
 			func(h *holds, d time.Duration) { h.recovery.HumanTimeout = d }),
 	}
+	all = append(all,
+		ownLimit(oneOf("gates.self_approval", "whether people may approve what is their own: a run that they started, code that their key sent in", []string{"allow", "deny"}, nil,
+			func(h *holds, v string) { h.gates.DenySelfApproval = v == "deny" })),
+		ownLimit(reminder("gates.remind_every", 86400, 60, 2592000, "how often a gate that waits for a person sends a reminder, where a step does not say",
+			func(h *holds, d time.Duration) { h.gates.RemindEvery = d })))
 	limits := flow.DefaultLimits()
 	all = append(all,
 		ownLimit(whole("limits.output_bytes", limits.OutputBytes, 1<<10, 100<<20, "bytes", "the largest output of a step",
@@ -95,7 +101,7 @@ func rules() map[string]rule {
 // later lists settings that a later version serves: not unknown, but not here.
 func later() []string {
 	return []string{"limits.retention_days", "notify.url", "notify.secret", "model.url", "model.name", "model.key", "model.daily_tokens",
-		"agents.card_signatures", "gates.self_approval"}
+		"agents.card_signatures"}
 }
 
 func ownLimit(r rule) rule { r.own = true; return r }
@@ -125,6 +131,20 @@ func duration(key string, def, min, max int64, unit time.Duration, about string,
 		name = "milliseconds"
 	}
 	return whole(key, def, min, max, name, about, func(h *holds, n int64) { set(h, time.Duration(n)*unit) })
+}
+
+// reminder is a duration in seconds that may be 0, for never.
+func reminder(key string, def, min, max int64, about string, set func(*holds, time.Duration)) rule {
+	r := duration(key, def, min, max, time.Second, about, set)
+	check := r.check
+	r.fix += ", or 0 for never"
+	r.check = func(v string) string {
+		if v == "0" {
+			return ""
+		}
+		return check(v)
+	}
+	return r
 }
 
 // oneOf is a choice, of which the first is the default; of notYet this version

@@ -28,6 +28,7 @@ func TestDefaultsAreTheContracts(t *testing.T) {
 		"recovery.mcp_server_id": "", "recovery.timeout_ms": "15000", "recovery.a2a_agent_url": "", "recovery.mode": "sync",
 		"recovery.agent_timeout": "300", "recovery.max_attempts": "2", "recovery.builtin": "rules", "recovery.code_fix_approval": "always",
 		"recovery.allowed_hosts": "", "recovery.human_timeout": "604800", "recovery.a2a_auth_token": "<none>",
+		"gates.self_approval": "allow", "gates.remind_every": "86400",
 		"limits.output_bytes": "10485760", "limits.answer_bytes": "4194304", "limits.step_timeout_ms": "600000",
 	}
 	list, err := w.SettingsList(t.Context(), w.by, nil)
@@ -52,6 +53,7 @@ func TestPutTakesStringsAndNumbersInRange(t *testing.T) {
 		{"recovery.mode", `"sync"`, "sync"}, {"recovery.mode", `"agent"`, "agent"}, {"recovery.builtin", `"off"`, "off"}, {"recovery.code_fix_approval", `"never"`, "never"},
 		{"recovery.allowed_hosts", `"api.example.com, B.example.com:8443,10.1.2.3,[::1]:80"`, "api.example.com, B.example.com:8443,10.1.2.3,[::1]:80"},
 		{"recovery.allowed_hosts", `["a.example","b.example"]`, "a.example,b.example"},
+		{"gates.remind_every", `0`, "0"}, {"gates.self_approval", `"deny"`, "deny"},
 		{"limits.output_bytes", `1048576`, "1048576"}, {"limits.step_timeout_ms", `30000`, "30000"},
 	} {
 		if v := w.mustPut(t, tt.key, tt.value); text(v) != tt.want || v.Source != "workspace" {
@@ -93,6 +95,8 @@ func TestPutRefuses(t *testing.T) {
 		{"recovery.max_attempts", `6`, flow.CodeInvalid, "1 to 5"},
 		{"recovery.human_timeout", `59`, flow.CodeInvalid, "60 to 2592000 seconds"},
 		{"recovery.human_timeout", `2592001`, flow.CodeInvalid, "60 to 2592000 seconds"},
+		{"gates.self_approval", `"maybe"`, flow.CodeInvalid, "allow or deny"},
+		{"gates.remind_every", `59`, flow.CodeInvalid, "60 to 2592000 seconds, or 0 for never"},
 		{"recovery.mode", `"observe"`, flow.CodeInvalid, `"observe" is not served by this version yet (sync or agent)`},
 		{"recovery.mode", `"async"`, flow.CodeInvalid, "none of the values"},
 		{"recovery.builtin", `"model"`, flow.CodeInvalid, "not served by this version yet (rules or off)"},

@@ -23,7 +23,7 @@ func (d *driver) askApproval(n *node, inst flow.StepInstance, a flow.Approval) e
 	c := d.begin()
 	return d.openGate(c, n, inst, flow.Gate{ID: d.e.NewID("gate"), Workspace: d.run.Workspace, RunID: d.run.ID, Workflow: d.run.Workflow,
 		StepIndex: n.Index, Iteration: inst.Iteration, Title: n.Title, StepType: n.Type, Kind: flow.GateApproval, Status: flow.GateOpen, Proposal: proposal,
-		OpenedAt: c.now, ExpiresAt: c.now.Add(a.Deadline)})
+		OpenedAt: c.now, ExpiresAt: c.now.Add(a.Deadline), Every: every(a.Remind)})
 }
 
 // approved is the output of an approved step.

@@ -136,6 +136,8 @@ type gateData struct {
 	Hint       string        `json:"hint,omitempty"`
 	Reason     string        `json:"reason,omitempty"`
 	By         string        `json:"by,omitempty"`
+	Reminder   int           `json:"reminder,omitempty"` // its number, from 1
+	RemindAt   *time.Time    `json:"remindAt,omitempty"` // the next one
 }
 
 type runData struct {

@@ -73,6 +73,7 @@ type Workspaces interface {
 	Masker(ctx context.Context, workspace string) (*secret.Masker, error)
 	Values(ctx context.Context, workspace string) (map[string]string, error)
 	Limits(ctx context.Context, workspace string) (flow.Limits, error)
+	Gates(ctx context.Context, workspace string) (flow.GatePolicy, error)
 	// CheckRecovery says what is wrong with a definition's recovery settings.
 	CheckRecovery(layer map[string]string) []flow.Problem
 }
@@ -235,6 +236,13 @@ func (e *Engine) do(j job) {
 	if err != nil {
 		e.Log.Error("run cannot be loaded", "run", run.ID, "error", err)
 		return
+	}
+	if j.due {
+		if all, err := d.remind(); all || err != nil {
+			d.cancel()
+			e.missed(run.ID, err)
+			return
+		}
 	}
 	e.register(d)
 	defer e.unregister(d)

@@ -177,7 +177,7 @@ func (d *driver) expire(n *node, inst flow.StepInstance) (bool, error) {
 		act = func(c *change) (bool, error) { return d.apply(c, n, inst, v) }
 	}
 	c := d.begin()
-	g.Status = flow.GateExpired
+	g.Status, g.RemindAt = flow.GateExpired, nil
 	c.gate(g)
 	c.event(flow.EventGateExpired, &inst.StepKey, gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID})
 	return act(c)

@@ -17,9 +17,17 @@ func (e *Engine) AnswerGate(ctx context.Context, by flow.Caller, in *AnswerGateI
 	if g.Status != flow.GateOpen {
 		return nil, answered(g)
 	}
+	if err := misplaced(in.Body); err != nil {
+		return nil, err
+	}
 	run, err := e.Runs.Run(ctx, by.Workspace, g.RunID)
 	if err != nil {
 		return nil, err
+	}
+	if in.Body.Answer == "approve" {
+		if err := e.mayApprove(ctx, by, run, g); err != nil {
+			return nil, err
+		}
 	}
 	d, err := e.load(ctx, run)
 	if err != nil {
@@ -65,7 +73,7 @@ func (e *Engine) settle(ctx context.Context, by flow.Caller, d *driver, inst flo
 	c := d.begin()
 	c.claim()
 	g.Status, g.AnsweredAt, g.AnsweredBy = flow.GateAnswered, &c.now, by.Person
-	g.Answer = maskedAnswer(d, a)
+	g.Answer, g.RemindAt = maskedAnswer(d, a), nil
 	c.gate(g)
 	c.event(flow.EventGateAnswered, &inst.StepKey, gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, Answer: a.Answer,
 		Reason: g.Answer.Reason, Hint: g.Answer.Hint, By: by.Person})

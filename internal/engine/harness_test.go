@@ -22,16 +22,17 @@ import (
 // harness is an engine on a real store, with a clock that the test moves,
 // step types that the test scripts, and verdicts that the test dictates.
 type harness struct {
-	t     testing.TB
-	db    store.Options
-	store *store.Store
-	clock *flowtest.Clock
-	types *scripted
-	desk  *desk
-	eng   *engine.Engine
-	limit flow.Limits
-	ids   atomic.Int64
-	max   int
+	t      testing.TB
+	db     store.Options
+	store  *store.Store
+	clock  *flowtest.Clock
+	types  *scripted
+	desk   *desk
+	eng    *engine.Engine
+	limit  flow.Limits
+	policy flow.GatePolicy
+	ids    atomic.Int64
+	max    int
 
 	stopping chan struct{} // closed when the engine has begun to stop
 }
@@ -338,7 +339,8 @@ func (space) Masker(context.Context, string) (*secret.Masker, error) {
 func (space) Values(context.Context, string) (map[string]string, error) {
 	return map[string]string{"api": "s3cr3t-value"}, nil
 }
-func (s space) Limits(context.Context, string) (flow.Limits, error) { return s.h.limit, nil }
-func (space) CheckRecovery(layer map[string]string) []flow.Problem  { return nil }
+func (s space) Limits(context.Context, string) (flow.Limits, error)    { return s.h.limit, nil }
+func (s space) Gates(context.Context, string) (flow.GatePolicy, error) { return s.h.policy, nil }
+func (space) CheckRecovery(layer map[string]string) []flow.Problem     { return nil }
 
 func joined(list []string) string { return strings.Join(list, " ") }

@@ -156,7 +156,7 @@ func (e *Engine) cancelParked(ctx context.Context, by flow.Caller, run flow.Run)
 	c.c.Claim = true // whoever may be about to wake it is refused
 	c.c.Run.Epoch++
 	for _, g := range gates {
-		g.Status = flow.GateClosed
+		g.Status, g.RemindAt = flow.GateClosed, nil
 		c.gate(g)
 		key := flow.StepKey{Index: g.StepIndex, Iteration: g.Iteration}
 		c.event(flow.EventGateClosed, &key, gateData{GateID: g.ID, Kind: g.Kind})

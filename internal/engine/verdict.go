@@ -131,10 +131,12 @@ func (d *driver) askAgain(c *change, n *node, inst flow.StepInstance, v flow.Ver
 // openGate parks the run on someone.
 func (d *driver) openGate(c *change, n *node, inst flow.StepInstance, g flow.Gate) error {
 	stopClock(&inst.Progress, c.now)
-	inst.Status, inst.Progress.Phase, inst.Progress.GateID = flow.StepWaiting, flow.PhaseGated, g.ID
+	d.arm(&g)
+	due := g.Due()
+	inst.Status, inst.Progress.Phase, inst.Progress.GateID, inst.Progress.DueAt = flow.StepWaiting, flow.PhaseGated, g.ID, &due
 	c.step(inst)
 	c.gate(g)
-	c.park(g.ExpiresAt)
+	c.park(due)
 	c.c.Run.Current = inst.StepKey.String()
 	data := gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, ExpiresAt: &g.ExpiresAt, Message: inst.Message}
 	if g.CaseID == "" { // nothing failed: the step itself asks

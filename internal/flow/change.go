@@ -51,6 +51,7 @@ const (
 
 	EventGateOpened   = "gate:opened"
 	EventGateAnswered = "gate:answered"
+	EventGateReminded = "gate:reminded" // it waits still
 	EventGateExpired  = "gate:expired"
 	EventGateClosed   = "gate:closed" // with its run
 )
@@ -66,7 +67,7 @@ type Log struct {
 	Type           string     `json:"type"`
 	Title          string     `json:"title,omitempty"`
 	Attempt        int        `json:"attempt"` // from 1, in all
-	Status         string     `json:"status"`  // succeeded failed retrying recovering adapted waiting skipped console
+	Status         string     `json:"status"`  // succeeded failed retrying recovering adapted waiting reminded skipped console
 	RecoverySource Source     `json:"recovery_source"`
 	Message        string     `json:"message,omitempty"`
 	Error          string     `json:"error,omitempty"`

@@ -46,9 +46,21 @@ type Gate struct {
 	Proposal   json.RawMessage `json:"proposal,omitempty"` // what is to be approved
 	OpenedAt   time.Time       `json:"openedAt"`
 	ExpiresAt  time.Time       `json:"expiresAt"`
+	RemindAt   *time.Time      `json:"remindAt,omitempty"`    // the next reminder's instant
+	Every      int64           `json:"remindEvery,omitempty"` // seconds between reminders
+	Reminded   int             `json:"reminded,omitempty"`    // reminders so far
 	AnsweredAt *time.Time      `json:"answeredAt,omitempty"`
 	AnsweredBy string          `json:"answeredBy,omitempty"` // a person's id
 	Answer     *GateAnswer     `json:"answer,omitempty"`
+}
+
+// Due is when the gate has something to be done if nobody answers it: a
+// reminder, or what follows when its time is over.
+func (g *Gate) Due() time.Time {
+	if g.RemindAt != nil && g.RemindAt.Before(g.ExpiresAt) {
+		return *g.RemindAt
+	}
+	return g.ExpiresAt
 }
 
 // GateAnswer is what a person, or for the inbox an agent, answers a gate.

@@ -31,6 +31,12 @@ type Limits struct {
 	StepTimeout time.Duration // the most that a mend may set as timeout
 }
 
+// GatePolicy is what a workspace wants of gates that wait for a person.
+type GatePolicy struct {
+	DenySelfApproval bool          // nobody approves what is their own
+	RemindEvery      time.Duration // between reminders, where a step says nothing of its own; 0 for none
+}
+
 // DefaultLimits are the limits where a workspace sets none.
 func DefaultLimits() Limits {
 	return Limits{OutputBytes: 10 << 20, AnswerBytes: 4 << 20, StepTimeout: 10 * time.Minute}

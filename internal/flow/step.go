@@ -35,4 +35,5 @@ type Approval struct {
 	Form     json.RawMessage `json:"form,omitempty"`    // JSON Schema of what the person fills in, or none
 	Deadline time.Duration   `json:"-"`                 // 0 for a week
 	Default  string          `json:"default,omitempty"` // approve or refuse, when nobody answers; "" fails the step
+	Remind   time.Duration   `json:"-"`                 // between reminders; 0 as the workspace says, below 0 never
 }

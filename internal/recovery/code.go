@@ -106,6 +106,10 @@ func (s *sitting) approved(by flow.Caller, g flow.Gate, a flow.GateAnswer) (flow
 	if err := json.Unmarshal(g.Proposal, &p); err != nil {
 		return flow.Verdict{}, flow.Errorf(flow.CodeInternal, "the gate's proposal is not readable").Because(err)
 	}
+	if len(a.Output) > 0 {
+		return flow.Verdict{}, flow.Errorf(flow.CodeInvalid, "a code fix is approved as it is: an output of your own is not taken").At("output").
+			Right("approve or refuse without one; after a refusal a person's gate may be given an output")
+	}
 	if a.Answer == "approve" {
 		return s.plain(by, flow.Verdict{Kind: flow.VerdictOutput, Output: p.Output, Source: p.Source}, "approved the code fix: "+p.Diagnosis, a.Reason), nil
 	}

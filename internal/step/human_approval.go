@@ -16,6 +16,7 @@ type humanApprovalConfig struct {
 	Message  string          `json:"message" required:"yes" doc:"What the person is asked."`
 	Form     json.RawMessage `json:"form,omitempty" doc:"A JSON Schema of what the person fills in when approving; it becomes data in the output."`
 	Deadline duration        `json:"deadline,omitempty" doc:"How long the gate stays open: 1h, 2d; at most 30d. Default 7d."`
+	Remind   duration        `json:"remind,omitempty" doc:"How often a reminder is sent while nobody has answered: 4h, 1d; at least 1m, and 0s for never. Default: as the setting gates.remind_every says."`
 	Default  string          `json:"default,omitempty" enum:"approve,refuse" doc:"What happens when nobody answers in time; without it the step fails."`
 }
 
@@ -49,6 +50,15 @@ func (humanApproval) Run(_ context.Context, c flow.Call) (flow.Outcome, error) {
 			return flow.Outcome{}, failf(flow.KindConfig, "config.deadline: must be a duration of at most 30d, such as 2d")
 		}
 		a.Deadline = end.Sub(time.Time{})
+	}
+	if config.Remind != "" {
+		every, err := config.Remind.parse()
+		if err != nil || every > maxWait || every > 0 && every < time.Minute {
+			return flow.Outcome{}, failf(flow.KindConfig, "config.remind: must be a duration of 1m to 30d, such as 4h, or 0s for never")
+		}
+		if a.Remind = every; every == 0 {
+			a.Remind = -1
+		}
 	}
 	return flow.Outcome{Approval: a}, nil
 }
