@@ -11,6 +11,9 @@ import (
 // maxAsk ends an Ask whose context has no deadline.
 const maxAsk = time.Minute
 
+// recoveryID begins the id of every question about a failed step.
+const recoveryID = "recovery-"
+
 // RecoveryAsk is the question to a recovery agent: what to do about a failed
 // step.
 type RecoveryAsk struct {
@@ -48,7 +51,7 @@ func (c *Client) Ask(ctx context.Context, q RecoveryAsk) (json.RawMessage, Meta,
 	t := Target{Purpose: ForRecovery, URL: q.URL, Card: q.Card, Token: q.Token, TokenOrigin: q.TokenOrigin}
 	meta := Meta{MessageID: newUUID()}
 	a, route, err := c.Send(ctx, t, Out{
-		ID:        fmt.Sprintf("recovery-%s-%d", q.RunID, q.StepIndex),
+		ID:        fmt.Sprintf(recoveryID+"%s-%d", q.RunID, q.StepIndex),
 		MessageID: meta.MessageID,
 		Data:      q.Input,
 	})

@@ -151,10 +151,24 @@ func (c *Client) call(ctx context.Context, t Target, r Route, op operation, id s
 		return nil, err
 	}
 	result, answeredID, err := resp.payload(c.maxDepth())
-	if want, _ := encode(id); c.Log != nil && !r.REST && len(answeredID) > 0 && string(answeredID) != string(want) {
-		c.Log.Warn("a2a: the agent answered another id", "sent", id, "got", resp.scrub(string(answeredID), maxSnippet))
+	if want, _ := encode(id); !r.REST && len(answeredID) > 0 && string(answeredID) != string(want) {
+		got := resp.scrub(string(answeredID), maxSnippet)
+		if c.Log != nil {
+			c.Log.Warn("a2a: the agent answered another id", "sent", id, "got", got)
+		}
+		if err == nil && mixedUp(id, answeredID) {
+			return nil, fault(ErrShape, "the answer is to another question, %s", got)
+		}
 	}
 	return result, err
+}
+
+// mixedUp reports whether an answer is meant for another of our own questions.
+// Ids of any other form are let through: some agents answer with ids of their
+// own, and over HTTP an answer belongs to its request anyway.
+func mixedUp(asked string, answered json.RawMessage) bool {
+	var id string
+	return strings.HasPrefix(asked, recoveryID) && json.Unmarshal(answered, &id) == nil && strings.HasPrefix(id, recoveryID) && id != asked
 }
 
 // restPath turns an operation into its HTTP+JSON form; id is the task's.

@@ -11,13 +11,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 )
 
 const secretValue = "sk-live-0123456789abcdef"
 
 // agent is an A2A agent of the test's own making: answer gets the data part
-// that it was sent.
+// that it was sent, or the task that it was asked for.
 func agent(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, id string, input map[string]any)) *httptest.Server {
 	t.Helper()
 	var s *httptest.Server
@@ -29,6 +28,7 @@ func agent(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, id 
 		var in struct {
 			ID     json.RawMessage
 			Params struct {
+				ID      string // of the task that is asked for
 				Message struct {
 					Parts []struct{ Data map[string]any }
 				}
@@ -39,6 +39,9 @@ func agent(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, id 
 		var input map[string]any
 		for _, p := range in.Params.Message.Parts {
 			input = p.Data
+		}
+		if in.Params.ID != "" {
+			input = map[string]any{"task": in.Params.ID}
 		}
 		answer(w, r, string(in.ID), input)
 	}))
@@ -83,132 +86,6 @@ steps:
     config: {url: "%s/v1/users/42", headers: {Authorization: "Bearer {{ secrets.api }}"}}
     output: {type: object, required: [id]}
 `
-
-// TestFaultsOfAnAgent holds, for every way in which an agent can fail: the
-// run goes on to the built-in, which mends it; the log says why the agent was
-// passed over; and nothing has leaked.
-func TestFaultsOfAnAgent(t *testing.T) {
-	t.Parallel()
-	hang := func(w http.ResponseWriter, r *http.Request, _ string, _ map[string]any) { <-r.Context().Done() }
-	for name, tc := range map[string]struct {
-		answer func(http.ResponseWriter, *http.Request, string, map[string]any)
-		why    string // what the rejection must say
-	}{
-		"not JSON":         {raw(200, "application/json", "certainly!"), ""},
-		"HTML":             {raw(200, "text/html", "<html><body>hello</body></html>"), "HTML"},
-		"20 MB":            {raw(200, "application/json", `{"jsonrpc":"2.0","result":{"x":"`+strings.Repeat("x", 20<<20)+`"}}`), ""},
-		"10,000 levels":    {says(strings.Repeat(`{"a":`, 10000) + "1" + strings.Repeat("}", 10000)), "deep"},
-		"unknown action":   {says(`{"type":"rm_rf","diagnosis":"x"}`), "type"},
-		"missing member":   {says(`{"type":"fixed_output","diagnosis":"x"}`), "output"},
-		"no diagnosis":     {says(`{"type":"fixed_output","output":{"id":1}}`), "diagnosis"},
-		"wrong types":      {says(`{"type":"retry_with_params","diagnosis":"x","modifications":[1]}`), "modifications"},
-		"a number as type": {says(`{"type":7,"diagnosis":"x"}`), "type"},
-		"forbidden key":    {says(`{"type":"retry_with_params","diagnosis":"x","modifications":{"title":"pwned"}}`), "title"},
-		"forbidden field":  {says(`{"type":"retry_with_params","diagnosis":"x","modifications":{"httpRequest":{"expect":[404]}}}`), "expect"},
-		"hop-by-hop":       {says(`{"type":"retry_with_params","diagnosis":"x","modifications":{"headers":{"Host":"evil.example"}}}`), "Host"},
-		"__proto__":        {says(`{"type":"retry_with_params","diagnosis":"x","modifications":{"body":{"__proto__":{"a":1}}}}`), "__proto__"},
-		"contract":         {says(`{"type":"fixed_output","diagnosis":"x","output":{"name":"no id"}}`), "id"},
-		"metadata":         {says(retryAt("http://169.254.169.254/latest")), "metadata"},
-		"metadata mapped":  {says(retryAt("http://[::ffff:169.254.169.254]/")), ""},
-		"decimal host":     {says(retryAt("http://2852039166/")), ""},
-		"octal host":       {says(retryAt("http://0251.0376.0251.0376/")), ""},
-		"hex host":         {says(retryAt("http://0xA9FEA9FE/")), ""},
-		"a file URL":       {says(retryAt("file:///etc/passwd")), "absolute"},
-		"a relative URL":   {says(retryAt("/v2/users/42")), ""},
-		"unknown tool":     {says(`{"type":"retry_with_tool","diagnosis":"x","toolCall":{"server":"nope","tool":"t","params":{}}}`), "nope"},
-		"code that throws": {says(`{"type":"code_fix","diagnosis":"x","code":"throw new Error('no idea')"}`), "no idea"},
-		"endless code":     {says(`{"type":"code_fix","diagnosis":"x","code":"for(;;){}"}`), "code"},
-		"code_fix":         {says(`{"type":"code_fix","diagnosis":"x","code":"return 1"}`), "contract"},
-		"another's secret": {says(`{"type":"retry_with_params","diagnosis":"x","modifications":{"headers":{"X":"[secret:other]"}}}`), "other"},
-		"JSON-RPC error": {func(w http.ResponseWriter, _ *http.Request, id string, _ map[string]any) {
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no idea"}}`, id)
-		}, "no idea"},
-		"401": {raw(401, "text/plain", "who are you"), "401"},
-		"500": {raw(500, "text/plain", "boom"), "500"},
-		"429": {raw(429, "text/plain", "slow down"), "429"},
-		"a redirect": {func(w http.ResponseWriter, r *http.Request, _ string, _ map[string]any) {
-			http.Redirect(w, r, "http://169.254.169.254/", http.StatusTemporaryRedirect)
-		}, ""},
-		"no data part":   {result(`{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"I would retry"}]}}`), ""},
-		"a FAILED task":  {result(`{"task":{"id":"t","status":{"state":"TASK_STATE_FAILED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"upstream exploded"}]}},"artifacts":[{"parts":[{"data":{"type":"fixed_output","diagnosis":"x","output":{"id":1}}}]}]}}`), "upstream exploded"},
-		"a working task": {result(`{"task":{"id":"t","status":{"state":"TASK_STATE_WORKING"}}}`), ""},
-		"hangs":          {hang, ""},
-		"hangs after headers": {func(w http.ResponseWriter, r *http.Request, _ string, _ map[string]any) {
-			w.WriteHeader(200)
-			w.(http.Flusher).Flush()
-			<-r.Context().Done()
-		}, ""},
-		"a byte at a time": {func(w http.ResponseWriter, r *http.Request, _ string, _ map[string]any) {
-			for r.Context().Err() == nil {
-				io.WriteString(w, " ")
-				w.(http.Flusher).Flush()
-				select {
-				case <-r.Context().Done():
-				case <-time.After(100 * time.Millisecond):
-				}
-			}
-		}, ""},
-		"closes early": {func(w http.ResponseWriter, _ *http.Request, _ string, _ map[string]any) {
-			c, buf, err := w.(http.Hijacker).Hijack()
-			if err == nil {
-				buf.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"jsonrpc\"")
-				buf.Flush()
-				c.Close()
-			}
-		}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			st := begin(t)
-			up := api(t)
-			st.must("PUT", "/v1/secrets/api", map[string]any{"value": secretValue}, nil)
-			st.set("recovery.timeout_ms", 1000)
-			st.set("recovery.a2a_agent_url", agent(t, tc.answer).URL)
-			id := st.run(fmt.Sprintf(moved, up.URL), map[string]any{})
-			events := st.follow(id, nil)
-			r := st.get(id)
-			if r.Status != "succeeded" || r.source(0) != "builtin" {
-				t.Fatalf("run: got %s by %s (%s / %s), want succeeded by builtin", r.Status, r.source(0), r.Error, r.Steps[0].Message)
-			}
-			checkAdapting(t, events, tc.why)
-			where := st.holds(secretValue, "/v1/runs/"+id, "/v1/runs/"+id+"/events", "/v1/runs/"+id+"/logs", "/v1/cases", "/v1/settings", "/v1/secrets")
-			if len(where) > 0 {
-				t.Errorf("the secret stands in %v", where)
-			}
-		})
-	}
-}
-
-// checkAdapting looks at the step:adapting event of a run whose agent was
-// asked and passed over.
-func checkAdapting(t *testing.T, events []event, why string) {
-	t.Helper()
-	for _, e := range events {
-		if e.Type != "step:adapting" {
-			continue
-		}
-		if len(e.Data) > 1024 {
-			t.Errorf("step:adapting has %d bytes, over 1024", len(e.Data))
-		}
-		var d struct {
-			Attempted bool    `json:"byoa_attempted"`
-			Summary   *string `json:"byoa_result_summary"`
-			Timing    *int64  `json:"byoa_timing_ms"`
-			Rejection *string `json:"byoa_rejection_reason"`
-		}
-		if err := json.Unmarshal(e.Data, &d); err != nil {
-			t.Fatal(err)
-		}
-		if !d.Attempted || d.Timing == nil || d.Rejection == nil || *d.Rejection == "" {
-			t.Fatalf("step:adapting: got %s, want an attempt with its time and why it was refused", e.Data)
-		}
-		if !strings.Contains(strings.ToLower(*d.Rejection), strings.ToLower(why)) {
-			t.Errorf("rejection: got %q, want something with %q", *d.Rejection, why)
-		}
-		return
-	}
-	t.Errorf("no step:adapting in %+v", events)
-}
 
 // TestAnswersInEveryShape holds for each form in which an A2A agent may answer.
 func TestAnswersInEveryShape(t *testing.T) {
@@ -316,12 +193,8 @@ func TestATLSErrorIsTheAgentsFault(t *testing.T) {
 	}))
 	t.Cleanup(card.Close)
 	st.set("recovery.a2a_agent_url", card.URL)
-	id := st.run(fmt.Sprintf(moved, api(t).URL), map[string]any{})
-	events := st.follow(id, nil)
-	if r := st.get(id); r.Status != "succeeded" || r.source(0) != "builtin" {
-		t.Fatalf("got %s by %s (%s)", r.Status, r.source(0), r.Error)
-	}
-	checkAdapting(t, events, "")
+	st.mended(t, st.run(fmt.Sprintf(moved, api(t).URL), map[string]any{}), "certificate")
+	st.leaks(secretValue)
 }
 
 // TestALateAnswerChangesNothing has the agent answer after its time.

@@ -24,6 +24,7 @@ type stop struct {
 	dir string
 	s   *server.Server
 	log *lines
+	db  string // the URL of the PostgreSQL database, if it is one
 }
 
 // lines keeps what the server logs.
@@ -52,6 +53,7 @@ func begin(t *testing.T, change ...func(*server.Config)) *stop {
 	for _, f := range change {
 		f(&c)
 	}
+	st.db = c.DatabaseURL
 	var err error
 	if st.s, err = server.Start(context.Background(), c); err != nil {
 		t.Fatalf("start: %v", err)
@@ -255,20 +257,37 @@ func (st *stop) holds(text string, paths ...string) []string {
 	if strings.Contains(st.log.String(), text) {
 		where = append(where, "log")
 	}
+	for path, all := range st.files() {
+		if strings.Contains(all, text) {
+			where = append(where, path)
+		}
+	}
+	if st.db != "" {
+		for table, all := range rows(st.t, st.db) {
+			if strings.Contains(all, text) {
+				where = append(where, "table "+table)
+			}
+		}
+	}
+	return where
+}
+
+// files gives the content of everything in the data folder.
+func (st *stop) files() map[string]string {
+	st.t.Helper()
+	out := map[string]string{}
 	err := filepath.WalkDir(st.dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || strings.HasPrefix(path, filepath.Join(st.dir, "cache")) { // compiled code
 			return err
 		}
 		b, err := os.ReadFile(path)
-		if err == nil && bytes.Contains(b, []byte(text)) {
-			where = append(where, path)
-		}
+		out[path] = string(b)
 		return err
 	})
 	if err != nil {
 		st.t.Fatal(err)
 	}
-	return where
+	return out
 }
 
 // api is an upstream that moved: /v1 is gone and says where to.
