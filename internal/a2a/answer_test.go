@@ -18,6 +18,7 @@ func read(body string) (*Answer, error) {
 	return ReadAnswer(result)
 }
 
+// spec: R-074 R-086 A-060
 func TestReadAnswer(t *testing.T) {
 	t.Parallel()
 	const msg = `{"messageId":"m","role":"ROLE_AGENT","contextId":"c","parts":[{"text":"a"},{"data":{"x":1}}]}`

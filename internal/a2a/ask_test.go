@@ -16,6 +16,8 @@ import (
 )
 
 // TestRecoveryMessage pins the message that the recovery specification prints.
+//
+// spec: R-073 R-075 R-083 R-084 R-085 R-109
 func TestRecoveryMessage(t *testing.T) {
 	t.Parallel()
 	srv := newAgent(t, always(200, reply(fixedOutput)))
@@ -40,6 +42,8 @@ func TestRecoveryMessage(t *testing.T) {
 
 // TestAskAnswers are whole questions, by what the agent answers to the send
 // and then to each poll.
+//
+// spec: R-074 R-087 R-090
 func TestAskAnswers(t *testing.T) {
 	t.Parallel()
 	task := func(state, rest string) string {

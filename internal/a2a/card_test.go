@@ -9,6 +9,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/a2a"
 )
 
+// spec: R-088 R-089 A-031 A-032 A-033
 func TestParseCard(t *testing.T) {
 	t.Parallel()
 	rpc := func(url, version string) a2a.Interface {
@@ -102,6 +103,7 @@ func TestHasJSONRPC(t *testing.T) {
 	}
 }
 
+// spec: A-035
 func TestNeedsToken(t *testing.T) {
 	t.Parallel()
 	const (

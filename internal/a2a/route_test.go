@@ -38,6 +38,8 @@ func form(s seen) string {
 }
 
 // TestForms pins which form is sent to which card, and what is tried next.
+//
+// spec: R-075 R-085 A-031 A-032 A-033 A-039
 func TestForms(t *testing.T) {
 	t.Parallel()
 	iface := func(path, binding, version string) string {

@@ -31,6 +31,8 @@ func startAll(t *testing.T) map[string]kind {
 }
 
 // TestSDKs is what recovery and agent turns do, against every server.
+//
+// spec: R-070 R-092 A-037 A-038 A-041
 func TestSDKs(t *testing.T) {
 	t.Parallel()
 	all := startAll(t)

@@ -78,6 +78,8 @@ func TestTokenStaysAtItsOrigin(t *testing.T) {
 }
 
 // TestNeedToken: nothing is sent instead without the token.
+//
+// spec: A-078
 func TestNeedToken(t *testing.T) {
 	t.Parallel()
 	srv := newAgent(t, always(200, reply(fixedOutput)))
@@ -131,6 +133,8 @@ func TestRedirectOfAPost(t *testing.T) {
 
 // TestFetchCard: where a card is looked for, with what, and what is said if
 // it is not there.
+//
+// spec: R-081
 func TestFetchCard(t *testing.T) {
 	t.Parallel()
 	const card = `{"name":"n","url":"https://a"}`

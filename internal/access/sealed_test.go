@@ -94,6 +94,7 @@ func TestAnotherMasterKeyIsNoticedAtTheStart(t *testing.T) {
 	}
 }
 
+// spec: R-041 R-112
 func TestServers(t *testing.T) {
 	t.Parallel()
 	const token = "mcp-token-0815"

@@ -12,6 +12,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
+// spec: R-045 R-068 R-103 R-106
 func TestDefaultsAreTheContracts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -42,6 +43,7 @@ func TestDefaultsAreTheContracts(t *testing.T) {
 	}
 }
 
+// spec: R-046 R-048 R-104 R-107
 func TestPutTakesStringsAndNumbersInRange(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -73,6 +75,7 @@ func TestPutTakesStringsAndNumbersInRange(t *testing.T) {
 	}
 }
 
+// spec: R-046 R-060 R-088 R-104
 func TestPutRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -161,6 +164,7 @@ func TestEmptyValueAndDeleteRemove(t *testing.T) {
 	}
 }
 
+// spec: R-082
 func TestAgentURLShowsCardAndOrigins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -100,6 +100,7 @@ func guard(t *testing.T, p egress.Policy, o ...egress.Option) *egress.Guard {
 	return g
 }
 
+// spec: R-113 R-114
 func TestCheckURL(t *testing.T) {
 	t.Parallel()
 	dns := func() egress.Option {

@@ -13,6 +13,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
+// spec: R-049 R-052
 func TestARunGoesThroughItsSteps(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -82,6 +83,7 @@ func TestARefusedRequestIsNotSentAgainByTierOne(t *testing.T) {
 	wantEqual(t, "step", v.Steps[0].Status, flow.StepFailed)
 }
 
+// spec: R-031 R-039 R-050 R-051
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	// A step that fails until its url is right.
@@ -127,6 +129,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// spec: R-032 R-034
 func TestAMendIsMergedAndCounted(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -275,6 +275,7 @@ type desk struct {
 	expired  flow.Verdict
 	failures []flow.Failure
 	asked    chan struct{} // if set: Decide signals here, then waits for its context
+	takes    func()        // if set: what happens while Decide decides
 	n        int
 }
 
@@ -307,6 +308,9 @@ func (d *desk) Decide(ctx context.Context, f flow.Failure, c flow.Case) flow.Ver
 		v, d.verdicts = d.verdicts[0], d.verdicts[1:]
 	}
 	d.mu.Unlock()
+	if d.takes != nil {
+		d.takes()
+	}
 	if hold != nil {
 		hold <- struct{}{}
 		<-ctx.Done()

@@ -99,6 +99,7 @@ func TestAnInvalidAnswerLeavesTheGateOpen(t *testing.T) {
 	}
 }
 
+// spec: R-027
 func TestAHintOpensAnEpisode(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -104,6 +104,7 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
+// spec: R-015 R-098
 func TestEveryResource(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -204,6 +205,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// spec: R-098 R-101 R-102
 func TestAnAgentWorksTheInbox(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -50,6 +50,7 @@ func validates(t *testing.T, s *jsonschema.Schema, raw string) error {
 	return s.Validate(v)
 }
 
+// spec: R-029
 func TestGoldenExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	action, input := compile(t, actionSchema), compile(t, inputSchema)
@@ -90,6 +91,7 @@ func canonical(t *testing.T, raw []byte) string {
 	return string(out)
 }
 
+// spec: R-015
 func TestSchemaDocument(t *testing.T) {
 	t.Parallel()
 	raw, err := json.Marshal(Schema())
@@ -161,6 +163,7 @@ func rejections() []struct{ name, raw, want string } {
 	}
 }
 
+// spec: R-007 R-029 R-030
 func TestParseActionRejects(t *testing.T) {
 	t.Parallel()
 	for _, c := range rejections() {
@@ -181,6 +184,7 @@ func TestParseActionRejects(t *testing.T) {
 	}
 }
 
+// spec: R-015
 func TestSchemaAndParserAgree(t *testing.T) {
 	t.Parallel()
 	schema := compile(t, actionSchema)

@@ -122,6 +122,7 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
+// spec: R-050 R-100
 func TestInboxAnswer(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

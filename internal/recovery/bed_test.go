@@ -100,8 +100,9 @@ type fake struct {
 	hang   bool
 	panics bool
 
-	mu    sync.Mutex
-	asked []flow.Question
+	mu      sync.Mutex
+	asked   []flow.Question
+	allowed []time.Duration // until the deadline that came along
 }
 
 func (f *fake) Name() string { return f.name }
@@ -109,6 +110,9 @@ func (f *fake) Name() string { return f.name }
 func (f *fake) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
 	f.mu.Lock()
 	f.asked = append(f.asked, q)
+	if at, ok := ctx.Deadline(); ok {
+		f.allowed = append(f.allowed, time.Until(at))
+	}
 	f.mu.Unlock()
 	if f.panics {
 		panic("boom")

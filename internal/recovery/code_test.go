@@ -53,6 +53,7 @@ func decideWith(t *testing.T, d *Desk, f flow.Failure) flow.Verdict {
 
 const fixCode = "return { id: input.userId, name: input.fullName };"
 
+// spec: R-036 R-037
 func TestACodeFixIsApprovedByAPerson(t *testing.T) {
 	t.Parallel()
 	_, d := coding(t, fixCode)
@@ -81,6 +82,7 @@ func TestACodeFixIsApprovedByAPerson(t *testing.T) {
 	}
 }
 
+// spec: R-038
 func TestACodeFixMayBeAppliedAtOnce(t *testing.T) {
 	t.Parallel()
 	b, d := coding(t, fixCode)
@@ -115,6 +117,7 @@ func TestCodeThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+// spec: R-036
 func TestWhatTheCodeSees(t *testing.T) {
 	t.Parallel()
 	b, d := coding(t, "return { id: Object.keys(context).sort().join(), body: context.response.body, prior: context.prior_outputs, user: context.workflow_input };")

@@ -17,6 +17,7 @@ const (
 	human = `{"type":"needs_human","diagnosis":"the key is gone","suggestion":"renew it"}`
 )
 
+// spec: R-001 R-009 R-011 R-012 R-056 R-068 R-076 R-093 R-106
 func TestWhoIsAsked(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -78,6 +79,7 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
+// spec: R-002 R-004 R-050 R-057 R-058
 func TestOwnAgentIsUsed(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -100,6 +102,7 @@ func TestOwnAgentIsUsed(t *testing.T) {
 	}
 }
 
+// spec: R-005 R-006 R-007 R-010 R-051 R-059 R-064 R-065 R-076
 func TestOwnAgentIsPassedOver(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -150,6 +153,7 @@ func TestOwnAgentIsPassedOver(t *testing.T) {
 	}
 }
 
+// spec: R-040 R-067
 func TestNeedsHumanOfTheOwnAgent(t *testing.T) {
 	t.Parallel()
 	b, f := newBed(t), httpFailure()
@@ -240,6 +244,7 @@ func TestObserved(t *testing.T) {
 	}
 }
 
+// spec: R-095 R-105
 func TestInbox(t *testing.T) {
 	t.Parallel()
 	b, f := newBed(t), httpFailure()
@@ -282,6 +287,7 @@ func TestWhatResponderIsAsked(t *testing.T) {
 	}
 }
 
+// spec: R-005
 func TestLateAnswerIsDropped(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -313,6 +319,7 @@ func (s *stubborn) Ask(context.Context, flow.Question) (flow.Answer, error) {
 	return flow.Answer{Action: json.RawMessage(fixed)}, nil
 }
 
+// spec: R-055
 func TestAdaptingFits(t *testing.T) {
 	t.Parallel()
 	text := func(s string) *string { return &s }

@@ -25,6 +25,7 @@ func (b *bed) freeze(f flow.Failure) flow.Case {
 	return k
 }
 
+// spec: R-016 R-017 R-018 R-019 R-021 R-022 R-025 R-027 R-066 R-109
 func TestFreeze(t *testing.T) {
 	t.Parallel()
 	b, f := newBed(t), httpFailure()
@@ -61,6 +62,7 @@ func TestFreezeOfATemplateError(t *testing.T) {
 	}
 }
 
+// spec: R-025 R-028
 func TestFreezeOfOtherSteps(t *testing.T) {
 	t.Parallel()
 	f := httpFailure()
@@ -76,6 +78,7 @@ func TestFreezeOfOtherSteps(t *testing.T) {
 	same(t, "resolved request", json.RawMessage(raw), `{"url":"https://a.example/?y=2&x=a+b&x=c","body":null}`)
 }
 
+// spec: R-020
 func TestSummaries(t *testing.T) {
 	t.Parallel()
 	m := newBed(t)

@@ -26,6 +26,7 @@ func (b *bed) retriedFor(f flow.Failure, modifications string) flow.Verdict {
 	return b.decide(f)
 }
 
+// spec: R-033 R-111
 func TestGuardRefuses(t *testing.T) {
 	t.Parallel()
 	nested := strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40)
@@ -141,6 +142,7 @@ func same(t *testing.T, what string, got any, want string) {
 	}
 }
 
+// spec: R-033
 func TestGuardAccepts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, modifications, mods string }{

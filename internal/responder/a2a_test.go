@@ -119,6 +119,7 @@ func TestA2ASuite(t *testing.T) {
 	})
 }
 
+// spec: R-081 R-082 R-088
 func TestA2AReadsTheCard(t *testing.T) {
 	t.Parallel()
 	a, r := newAgent(t), newA2A(t, testClock())
@@ -179,6 +180,8 @@ func TestA2AAsksWithoutReadingTheCard(t *testing.T) {
 }
 
 // A card that moves its endpoint elsewhere later does not take the token along.
+//
+// spec: R-079
 func TestA2ATokenGoesToTheSavedOriginOnly(t *testing.T) {
 	t.Parallel()
 	a, elsewhere, r := newAgent(t), newAgent(t), newA2A(t, testClock())

@@ -88,6 +88,7 @@ func TestMCPSuite(t *testing.T) {
 	})
 }
 
+// spec: R-014 R-043
 func TestMCPAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -162,6 +163,7 @@ func TestToolListIsBelievedForAMinute(t *testing.T) {
 	}
 }
 
+// spec: R-064 R-065 R-112
 func TestHas(t *testing.T) {
 	t.Parallel()
 	p := newPark()

@@ -173,6 +173,7 @@ func TestOneValueUnderTwoNames(t *testing.T) {
 	}
 }
 
+// spec: R-022
 func TestStripCredentials(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{

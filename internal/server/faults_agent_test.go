@@ -105,6 +105,8 @@ const otherSecret = "sk-other-fedcba9876543210"
 
 // TestWrongActionsOverA2A holds that the run goes on to the built-in, which
 // mends it, and says why the agent was passed over.
+//
+// spec: R-007 R-030 R-033 R-055 R-059 R-063 R-064 R-076 R-111
 func TestWrongActionsOverA2A(t *testing.T) {
 	onEach(t, func(t *testing.T, on func(*server.Config)) {
 		up := api(t)
@@ -120,6 +122,8 @@ func TestWrongActionsOverA2A(t *testing.T) {
 }
 
 // TestWrongActionsOverMCP holds the same for an MCP server.
+//
+// spec: R-007 R-030 R-033 R-055 R-059 R-063 R-064 R-111
 func TestWrongActionsOverMCP(t *testing.T) {
 	onEach(t, func(t *testing.T, on func(*server.Config)) {
 		up := api(t)
@@ -146,6 +150,8 @@ func TestWrongActionsOverMCP(t *testing.T) {
 // TestWrongActionsInTheInbox holds that whoever brings one is told what is
 // wrong, and that the case goes on waiting for a right one. A second answer,
 // and one to another's case, are told so.
+//
+// spec: R-108 R-111
 func TestWrongActionsInTheInbox(t *testing.T) {
 	onEach(t, func(t *testing.T, on func(*server.Config)) {
 		up := api(t)

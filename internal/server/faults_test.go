@@ -88,6 +88,8 @@ steps:
 `
 
 // TestAnswersInEveryShape holds for each form in which an A2A agent may answer.
+//
+// spec: R-074 R-086
 func TestAnswersInEveryShape(t *testing.T) {
 	t.Parallel()
 	const action = `{"type":"fixed_output","diagnosis":"cached","output":{"id":7}}`
@@ -112,6 +114,8 @@ func TestAnswersInEveryShape(t *testing.T) {
 }
 
 // TestWhatTheAgentIsShown holds for the members and the masking of the input.
+//
+// spec: R-016 R-017 R-018 R-021 R-022 R-025 R-032 R-083
 func TestWhatTheAgentIsShown(t *testing.T) {
 	t.Parallel()
 	seen := make(chan map[string]any, 1)
@@ -198,6 +202,8 @@ func TestATLSErrorIsTheAgentsFault(t *testing.T) {
 }
 
 // TestALateAnswerChangesNothing has the agent answer after its time.
+//
+// spec: R-005 R-063
 func TestALateAnswerChangesNothing(t *testing.T) {
 	t.Parallel()
 	st := begin(t)

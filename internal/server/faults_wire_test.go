@@ -126,6 +126,8 @@ func taskWires() map[string]wire {
 // TestFaultsOfAnA2AAgent holds, for every way in which an agent can fail: the
 // run goes on to the built-in, which mends it; the log says why the agent was
 // passed over; and nothing has leaked, the agent's own token included.
+//
+// spec: R-005 R-006 R-055 R-056 R-058 R-059 R-063 R-076 R-087 R-090 R-091
 func TestFaultsOfAnA2AAgent(t *testing.T) {
 	onEach(t, func(t *testing.T, on func(*server.Config)) {
 		wires := taskWires()
@@ -159,6 +161,8 @@ const agentToken = "token-of-the-agent-0011223344"
 
 // TestFaultsOfAnMCPServer holds the same for an agent behind MCP, whose
 // sessions are good until the tool is called.
+//
+// spec: R-005 R-006 R-055 R-056 R-058 R-059 R-063 R-091
 func TestFaultsOfAnMCPServer(t *testing.T) {
 	onEach(t, func(t *testing.T, on func(*server.Config)) {
 		up := api(t)

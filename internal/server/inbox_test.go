@@ -75,6 +75,8 @@ func members(t *testing.T, body string) []string {
 
 // TestAgentModeAsTheSpecificationSaysIt goes through "Agent Mode - Async
 // Recovery via Inbox" sentence by sentence.
+//
+// spec: R-022 R-053 R-095 R-097 R-099 R-100 R-102 R-104
 func TestAgentModeAsTheSpecificationSaysIt(t *testing.T) {
 	t.Parallel()
 	st := begin(t)
@@ -190,6 +192,7 @@ func (st *stop) adapting(run string) []string {
 	return out
 }
 
+// spec: R-100 R-102 R-108
 func TestWhatTheInboxTakes(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -240,6 +243,8 @@ func TestWhatTheInboxTakes(t *testing.T) {
 
 // TestCodeFromTheInboxNeedsAPerson holds the specification's sentence that
 // code_fix goes through the same approval as any other's.
+//
+// spec: R-110
 func TestCodeFromTheInboxNeedsAPerson(t *testing.T) {
 	t.Parallel()
 	for answer, source := range map[string]string{"approve": "byoa", "refuse": "builtin"} {

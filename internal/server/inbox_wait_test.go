@@ -32,6 +32,7 @@ func (st *stop) again(clock *flowtest.Clock) {
 	}
 }
 
+// spec: R-105
 func TestTheInboxTimesOutIntoTheBuiltIn(t *testing.T) {
 	t.Parallel()
 	st, clock := timed(t)
@@ -59,6 +60,7 @@ func TestTheInboxTimesOutIntoTheBuiltIn(t *testing.T) {
 	}
 }
 
+// spec: R-097 R-105
 func TestTheInboxOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	st, clock := timed(t)
@@ -91,6 +93,7 @@ func TestTheInboxOutlivesTheProcess(t *testing.T) {
 	}
 }
 
+// spec: R-027
 func TestAHintPutsTheCaseIntoTheInboxAgain(t *testing.T) {
 	t.Parallel()
 	st, clock := timed(t)

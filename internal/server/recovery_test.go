@@ -36,6 +36,7 @@ func (st *stop) register(id, url string) {
 	st.must("PUT", "/v1/mcp-servers/"+id, map[string]any{"url": url}, nil)
 }
 
+// spec: R-008 R-039 R-041
 func TestTheMCPServerAnswers(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ action, output string }{
@@ -57,6 +58,7 @@ func TestTheMCPServerAnswers(t *testing.T) {
 	}
 }
 
+// spec: R-076 R-093
 func TestWhenBothAreSetTheMCPServerIsNotCalled(t *testing.T) {
 	t.Parallel()
 	st := begin(t)
@@ -93,6 +95,7 @@ func called(t *testing.T, st *stop, asked *atomic.Int64) runView {
 	return st.gated(st.run(fmt.Sprintf(expired, api(t).URL), map[string]any{}))
 }
 
+// spec: R-011 R-040 R-067 R-068
 func TestACallForAPersonTriesTheBuiltInFirst(t *testing.T) {
 	t.Parallel()
 	st := begin(t)
@@ -126,6 +129,7 @@ func TestACallForAPersonTriesTheBuiltInFirst(t *testing.T) {
 	}
 }
 
+// spec: R-027
 func TestAPersonAnswers(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -236,6 +240,8 @@ func TestAgentsAreTriedAndCasesReplayed(t *testing.T) {
 }
 
 // TestTheSpecificationsCurlLines sends what `curl -d` sends.
+//
+// spec: R-046 R-047 R-048 R-078 R-079
 func TestTheSpecificationsCurlLines(t *testing.T) {
 	t.Parallel()
 	st := begin(t)
@@ -271,6 +277,7 @@ func TestTheSpecificationsCurlLines(t *testing.T) {
 	}
 }
 
+// spec: R-036 R-037
 func TestACodeFixIsApproved(t *testing.T) {
 	t.Parallel()
 	st := begin(t)

@@ -125,6 +125,7 @@ func zipped(encoding string) http.HandlerFunc {
 	}
 }
 
+// spec: R-018
 func TestHTTPFailure(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 70_000)

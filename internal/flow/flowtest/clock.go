@@ -74,6 +74,13 @@ func (c *Clock) AwaitWaiters(n int) {
 	}
 }
 
+// Waiters says how many callers wait on the clock.
+func (c *Clock) Waiters() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.waiters)
+}
+
 func (c *Clock) announce() {
 	close(c.changed)
 	c.changed = make(chan struct{})
