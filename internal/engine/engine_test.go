@@ -359,22 +359,38 @@ func TestMoreRunsThanPlacesAreQueued(t *testing.T) {
 	h.start()
 	var mu sync.Mutex
 	now, most := 0, 0
+	release := make(chan struct{})
 	h.types.on("a", func(context.Context, flow.Call, int) (flow.Outcome, error) {
 		mu.Lock()
 		now++
 		most = max(most, now)
 		mu.Unlock()
 		defer func() { mu.Lock(); now--; mu.Unlock() }()
+		<-release
 		return value(`1`)
 	})
 	var ids []string
-	for range 30 {
+	for i := range 30 {
 		ids = append(ids, h.begin(flow.Definition{Steps: steps(flow.Step{Type: "a"})}, ``))
+		want := flow.RunRunning
+		if i >= h.max {
+			want = flow.RunQueued
+		}
+		v, err := h.eng.GetRun(t.Context(), by, &engine.RunIn{ID: ids[i]})
+		if err != nil || v.Status != want {
+			t.Fatalf("run %d: got %+v, %v, want %s", i, v, err, want)
+		}
 	}
-	for _, id := range ids {
+	last := len(ids) - 1
+	if v, err := h.eng.CancelRun(t.Context(), by, &engine.CancelIn{ID: ids[last]}); err != nil || v.Status != flow.RunCancelled {
+		t.Errorf("cancelling a queued run: got %+v, %v", v, err)
+	}
+	close(release)
+	for _, id := range ids[:last] {
 		wantStatus(t, h.ended(id), flow.RunSucceeded)
 	}
-	if most > 2 {
-		t.Errorf("at the same time: got %d, want at most 2", most)
+	wantStatus(t, h.ended(ids[last]), flow.RunCancelled)
+	if most > 2 || len(h.types.made("a")) != last {
+		t.Errorf("at the same time: got %d of %d, want at most 2 of %d", most, len(h.types.made("a")), last)
 	}
 }

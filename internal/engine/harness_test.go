@@ -35,6 +35,7 @@ type harness struct {
 	max    int
 
 	stopping chan struct{} // closed when the engine has begun to stop
+	moves    *flowtest.Transitions
 }
 
 // noting tells the test when the engine has begun to stop.
@@ -53,7 +54,8 @@ var by = flow.Caller{Workspace: "ws", Person: "person_1", Role: flow.RoleOwner}
 func newHarness(t testing.TB) *harness {
 	t.Helper()
 	h := &harness{t: t, db: emptyDatabase(t), clock: flowtest.NewClock(time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)),
-		types: &scripted{calls: map[string][]flow.Call{}, run: map[string]stepFunc{}}, desk: &desk{}, limit: flow.DefaultLimits(), max: 64}
+		types: &scripted{calls: map[string][]flow.Call{}, run: map[string]stepFunc{}}, desk: &desk{}, limit: flow.DefaultLimits(), max: 64,
+		moves: flowtest.NewTransitions()}
 	h.start()
 	t.Cleanup(func() { h.stop() })
 	return h
@@ -71,7 +73,7 @@ func (h *harness) start() {
 		h.t.Fatalf("found: %v", err)
 	}
 	h.desk.clock, h.stopping = h.clock, make(chan struct{})
-	h.eng = engine.New(engine.Config{Runs: s, Records: s, Versions: s, Types: h.types, Recovery: h.desk, Workspaces: space{h},
+	h.eng = engine.New(engine.Config{Runs: watched{s, h}, Records: s, Versions: s, Types: h.types, Recovery: h.desk, Workspaces: space{h},
 		Dispatch: noting{dispatch.NewLocal(h.clock, s), h}, Clock: h.clock, NewID: h.id, Jitter: func() float64 { return 1 }, Node: "n1",
 		MaxActive: h.max, Log: slog.New(slog.DiscardHandler)})
 	if err := h.eng.Start(context.Background()); err != nil {

@@ -15,9 +15,12 @@ const (
 	RunCancelled RunStatus = "cancelled" // stopped by someone
 )
 
-// Next lists the statuses that may follow s.
+// Next lists the statuses that may follow s; "" stands for a run that is being
+// created, which is driven at once if there is room.
 func (s RunStatus) Next() []RunStatus {
 	switch s {
+	case "":
+		return []RunStatus{RunQueued, RunRunning}
 	case RunQueued:
 		return []RunStatus{RunRunning, RunCancelled}
 	case RunRunning:
@@ -51,11 +54,12 @@ const (
 	StepSkipped   StepStatus = "skipped"
 )
 
-// Next lists the statuses that may follow s.
+// Next lists the statuses that may follow s. An instance without a row is
+// pending.
 func (s StepStatus) Next() []StepStatus {
 	switch s {
 	case StepPending:
-		return []StepStatus{StepRunning, StepWaiting, StepSucceeded, StepFailed, StepSkipped}
+		return []StepStatus{StepRunning, StepWaiting, StepSucceeded, StepFailed}
 	case StepRunning:
 		return []StepStatus{StepRunning, StepWaiting, StepSucceeded, StepFailed, StepSkipped}
 	case StepWaiting:
