@@ -48,6 +48,7 @@ type commands struct {
 	Keys       keysCmd       `cmd:"" help:"API keys."`
 	MCPServers mcpServersCmd `cmd:"" name:"mcp-servers" help:"The MCP servers of the workspace."`
 	Agents     agentsCmd     `cmd:"" help:"Try a recovery agent before it is trusted."`
+	Conform    conformCmd    `cmd:"" help:"Try a recovery agent with forty failures: contract, time, safety."`
 	Version    versionCmd    `cmd:"" help:"The version."`
 }
 

@@ -39,10 +39,13 @@ func layers() map[string][]string {
 		// A real PostgreSQL, for tests only as every *test package.
 		"pgtest": {},
 
+		// Tries agents of other people's; it is no part of a server.
+		"conform": {"flow", "recovery", "a2a", "mcpclient", "sandbox", "secret", "ident"},
+
 		// The way in from outside, and the parts that join everything.
 		"client":       {"flow"},
 		"show":         {"flow"},
-		"cli":          {"client", "server", "demo", "show", "flow", "definition"},
+		"cli":          {"client", "server", "demo", "show", "flow", "definition", "conform", "egress", "examples"},
 		"demo":         {"server", "client", "show", "flow", "agentkit"},
 		"cmd/longstop": {"cli"},
 		"cmd/cef":      {"cli"},

@@ -121,7 +121,7 @@ func (d *Desk) CasesReplay(ctx context.Context, by flow.Caller, in *ReplayIn) (*
 	if err != nil {
 		return nil, err
 	}
-	now, err := d.Try(ctx, by.Workspace, agent, k.Input, k.Contract)
+	now, err := d.Try(ctx, by.Workspace, agent, k)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (d *Desk) AgentsTest(ctx context.Context, by flow.Caller, in *AgentsTestIn)
 			return nil, err
 		}
 	}
-	result, err := d.Try(ctx, by.Workspace, agent, input, nil)
+	result, err := d.Try(ctx, by.Workspace, agent, flow.Case{Input: input})
 	if err != nil {
 		return nil, err
 	}

@@ -144,6 +144,38 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayKnowsWhatACaseKeeps: a case keeps neither templates nor values; of
+// both it knows the place-holders of secrets.
+func TestReplayKnowsWhatACaseKeeps(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer string
+		valid  bool
+		want   string // in the rejection, or in the notes
+	}{
+		"a secret put back":    {`{"type":"retry_with_params","diagnosis":"d","modifications":{"headers":{"Authorization":"Bearer [secret:api]"}}}`, true, ""},
+		"a secret of others":   {`{"type":"retry_with_params","diagnosis":"d","modifications":{"headers":{"X-Key":"[secret:other]"}}}`, false, "does not use"},
+		"another origin":       {`{"type":"retry_with_params","diagnosis":"d","modifications":{"httpRequest":{"url":"https://other.example.com/"}}}`, true, "dropped for the new origin"},
+		"code over the answer": {`{"type":"code_fix","diagnosis":"d","code":"return input"}`, false, "no sandbox"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			k := b.freeze(httpFailure())
+			b.cases, b.trier = []flow.Case{k}, &trier{sight: flow.Sighting{Found: true}, answer: c.answer}
+			in := &ReplayIn{ID: k.ID}
+			in.Body.Agent = "mcp:mine"
+			got, err := b.desk().CasesReplay(t.Context(), caller(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := got.Now.Rejection + strings.Join(got.Now.Notes, " "); got.Now.Valid != c.valid || !strings.Contains(said, c.want) {
+				t.Errorf("valid %t, said %q; want %t, %q", got.Now.Valid, said, c.valid, c.want)
+			}
+		})
+	}
+}
+
 func TestAgentSpec(t *testing.T) {
 	t.Parallel()
 	for _, s := range []AgentSpec{{}, {Agent: "ftp://x"}, {Agent: "mcp:"}, {Agent: "mine"}, {Agent: "https://x", Command: []string{"y"}}} {

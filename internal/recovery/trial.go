@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"regexp"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -30,19 +31,21 @@ func Sample() flow.RecoveryInput {
 }
 
 // Try asks one agent about a failure and checks what it answers as if it were
-// applied; contract is the step's output contract, or nil. Nothing is applied or recorded. The error is about the workspace;
-// what is wrong with the agent stands in the result.
-func (d *Desk) Try(ctx context.Context, workspace string, agent flow.AgentRef, in flow.RecoveryInput, contract json.RawMessage) (TrialResult, error) {
-	id := d.c.NewID("trial")
+// applied. Of the case it takes the input and, where there are any, the
+// response that the step got and its output contract. Nothing is applied or
+// recorded. The error is about the workspace; what is wrong with the agent
+// stands in the result.
+func (d *Desk) Try(ctx context.Context, workspace string, agent flow.AgentRef, k flow.Case) (TrialResult, error) {
+	id, in, contract := d.c.NewID("trial"), k.Input, k.Contract
 	f := flow.Failure{
 		Run: flow.Run{ID: id, Workspace: workspace, Input: in.WorkflowInput},
 		Step: &flow.Step{Index: in.Step.Index, Type: in.Step.Type, Title: in.Step.Title, Intent: in.Step.Intent,
-			Config: in.Step.Config, Output: contract, Timeout: flow.DefaultTimeout},
+			Config: templated(in.Step.Config), Output: contract, Timeout: flow.DefaultTimeout},
 		Config: in.Step.Config,
-		Failed: flow.Failed{Error: in.Error},
+		Failed: flow.Failed{Error: in.Error, Response: k.Response},
 		Left:   flow.DefaultTotalTimeout,
 	}
-	s, err := d.sit(ctx, f, flow.Case{ID: id, Workspace: workspace, RunID: id, StepIndex: in.Step.Index, Input: in})
+	s, err := d.sit(ctx, f, flow.Case{ID: id, Workspace: workspace, RunID: id, StepIndex: in.Step.Index, Input: in, Response: k.Response})
 	if err != nil {
 		return TrialResult{}, err
 	}
@@ -60,6 +63,14 @@ func (d *Desk) Try(ctx context.Context, workspace string, agent flow.AgentRef, i
 		result.Notes = append(result.Notes, "a step with an output contract would hold this output to it")
 	}
 	return result, nil
+}
+
+var placeholder = regexp.MustCompile(`\[secret:([A-Za-z0-9_]+)\]`)
+
+// templated writes the place-holders of secrets in a case's config as the
+// templates that they were: a case does not keep those.
+func templated(config json.RawMessage) json.RawMessage {
+	return placeholder.ReplaceAll(config, []byte("{{ secrets.$1 }}"))
 }
 
 // sameHost reports whether a URL stays at the host that a request went to.
