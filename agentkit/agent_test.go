@@ -262,7 +262,9 @@ func TestBadRequests(t *testing.T) {
 	a := agent(moved)
 	a.MaxBody = 4096
 	base := serve(t, a)
-	rpc := func(method, params string) string { return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}` }
+	rpc := func(method, params string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
+	}
 	for name, tc := range map[string]struct {
 		path, body string
 		status     int
