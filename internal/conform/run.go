@@ -91,9 +91,12 @@ func Run(ctx context.Context, agent Agent, o Options) (*Report, error) {
 	return r, nil
 }
 
+// maxFind is how long an agent may take to be found: that is no answer.
+const maxFind = 30 * time.Second
+
 // find looks for the agent; done lets go of it.
 func (r *Report) find(ctx context.Context, agent Agent, o Options) (ways []way, done func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, maxFind)
 	defer cancel()
 	if agent.URL != "" {
 		r.Name, ways, err = a2aWays(ctx, o.HTTP, agent)
