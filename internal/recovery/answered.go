@@ -150,7 +150,7 @@ func (s *sitting) plain(by flow.Caller, v flow.Verdict, did, reason string) flow
 		v.Source = flow.SourceHuman
 	}
 	if reason != "" {
-		v.Message += ": " + reason
+		v.Message = then(v.Message, ": ", reason)
 	}
 	v.Message = cut(s.mask(v.Message), maxMessage)
 	s.kase.Asked = append(s.kase.Asked, flow.Asked{Responder: "human", Target: by.Person, Source: flow.SourceHuman,

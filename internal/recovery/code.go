@@ -92,7 +92,7 @@ func (s *sitting) fix(p *plan) flow.Verdict {
 	if p.source == flow.SourceBuiltin {
 		agent, builtin = nil, said
 	}
-	v := s.gate(flow.GateApproval, agent, builtin, s.told(p)+"; a person has to approve it (setting recovery.code_fix_approval)")
+	v := s.gate(flow.GateApproval, agent, builtin, then(s.told(p), "; ", "a person has to approve it (setting recovery.code_fix_approval)"))
 	v.Agent = nil // nobody has called for a person
 	v.Gate.Proposal = encoded(Proposal{Type: p.action.Type, Diagnosis: p.action.Diagnosis, Code: p.action.Code,
 		Input: p.fixed.input, Output: p.fixed.output, Source: p.source})

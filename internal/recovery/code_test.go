@@ -16,7 +16,7 @@ import (
 func coding(t *testing.T, code string) (*bed, *Desk) {
 	t.Helper()
 	b := newBed(t)
-	answer, err := json.Marshal(flow.Action{Type: flow.ActionCodeFix, Diagnosis: "renamed", Code: code})
+	answer, err := json.Marshal(flow.Action{Type: flow.ActionCodeFix, Diagnosis: "renamed.", Code: code})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +72,9 @@ func TestACodeFixIsApprovedByAPerson(t *testing.T) {
 	yes, err := d.Answered(t.Context(), flow.Caller{Person: "p"}, f, v.Case, *v.Gate, flow.GateAnswer{Answer: "approve", Reason: "looks right"})
 	if err != nil || yes.Kind != flow.VerdictOutput || string(yes.Output) != `{"id":42,"name":"Alice"}` || yes.Source != flow.SourceBYOA {
 		t.Errorf("approved: got %+v, %v", yes, err)
+	}
+	if want := "a person approved the code fix: renamed: looks right"; yes.Message != want {
+		t.Errorf("message: got %q, want %q", yes.Message, want)
 	}
 	no, err := d.Answered(t.Context(), flow.Caller{Person: "p"}, f, v.Case, *v.Gate, flow.GateAnswer{Answer: "refuse", Reason: "no"})
 	if err != nil || no.Kind != flow.VerdictAgain || no.NewEpisode {

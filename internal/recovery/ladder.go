@@ -102,7 +102,7 @@ func (s *sitting) askOwn(ctx context.Context, own Responder) (v flow.Verdict, de
 		return s.gate(flow.GateNeedsHuman, said, nil, s.told(p)), true
 	}
 	s.close("needs_human by byoa, the built-in is asked")
-	return flow.Verdict{Kind: flow.VerdictAgain, Agent: said, Message: s.told(p) + "; the built-in is asked before a person is",
+	return flow.Verdict{Kind: flow.VerdictAgain, Agent: said, Message: then(s.told(p), "; ", "the built-in is asked before a person is"),
 		Adapting: s.adapting(), Case: s.kase}, true
 }
 
@@ -126,7 +126,7 @@ func (s *sitting) askBuiltin(ctx context.Context) flow.Verdict {
 	case p.action.Type == flow.ActionNeedsHuman:
 		return s.gate(flow.GateNeedsHuman, nil, escalation(p), s.told(p))
 	case p.action.Type != flow.ActionFixedOutput && s.failure.Left <= p.after:
-		return s.gate(flow.GateNeedsHuman, nil, escalation(p), s.told(p)+"; but no time is left of the step's total_timeout")
+		return s.gate(flow.GateNeedsHuman, nil, escalation(p), then(s.told(p), "; ", "but no time is left of the step's total_timeout"))
 	}
 	return s.verdict(p)
 }

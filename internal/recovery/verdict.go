@@ -88,9 +88,15 @@ func (s *sitting) told(p *plan) string {
 // prefixed puts before a message why the own agent was passed over.
 func (s *sitting) prefixed(text string) string {
 	if s.passed != "" && !strings.HasPrefix(text, "your agent was passed over") {
-		text = "your agent was passed over: " + s.passed + "; " + text
+		text = then("your agent was passed over: "+s.passed, "; ", text)
 	}
 	return cut(s.mask(text), maxMessage)
+}
+
+// then joins what others wrote with what follows: their full stop would end
+// the sentence in its middle.
+func then(said, sep, what string) string {
+	return strings.TrimRight(said, " .;:,") + sep + what
 }
 
 // adapting is the payload of step:adapting.

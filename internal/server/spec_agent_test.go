@@ -41,7 +41,7 @@ func newRecorder(t *testing.T, card string) *recorder {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case r.Method == http.MethodPost:
-			says(`{"type":"fixed_output","diagnosis":"cached","output":{"id":7}}`)(w, r, fmt.Sprintf("%q", one.body["id"]), nil)
+			says(`{"type":"fixed_output","diagnosis":"cached","output":{"id":7}}`)(w, r, asJSON(t, one.body["id"]), nil)
 		case card == "" || r.URL.Path != "/.well-known/agent-card.json":
 			http.NotFound(w, r)
 		default:
