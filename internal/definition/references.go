@@ -167,7 +167,7 @@ func SecretRefs(d *flow.Definition, types []flow.StepType) []string {
 // references checks every template and condition, and that each refers only
 // to steps that have run by then.
 func (c *checker) references(nodes []*node, output *value) {
-	r := referee{checker: c, state: map[string]standing{}, conditions: map[string][]expr.Ref{}}
+	r := referee{checker: c, state: map[string]standing{}, apart: map[string]string{}, conditions: map[string][]expr.Ref{}}
 	r.collect(nodes)
 	r.list(nodes)
 	if output != nil {
@@ -185,6 +185,7 @@ const (
 	around
 	before
 	elsewhere // in another branch of a step that is around
+	beside    // in one that runs at the same time
 )
 
 // referee knows, while it goes through the steps in order, which of them have
@@ -192,6 +193,7 @@ const (
 type referee struct {
 	*checker
 	state map[string]standing // by id and by index
+	apart map[string]string   // of those beside: the id of the step whose branches run at the same time
 	ids   []string
 	loops int // steps around that give an item
 
@@ -223,6 +225,17 @@ func (r *referee) one(n *node, s standing) {
 	r.state[strconv.Itoa(n.step.Index)] = s
 }
 
+// part notes that the branches of a step run at the same time.
+func (r *referee) part(n *node, nodes []*node) {
+	for _, one := range nodes {
+		r.one(one, beside)
+		r.apart[one.step.ID], r.apart[strconv.Itoa(one.step.Index)] = n.step.ID, n.step.ID
+		for _, b := range one.branches {
+			r.part(n, b.nodes)
+		}
+	}
+}
+
 func (r *referee) list(nodes []*node) {
 	for _, n := range nodes {
 		r.one(n, around)
@@ -230,14 +243,31 @@ func (r *referee) list(nodes []*node) {
 		if n.kind.Name == "loop" {
 			r.loops++
 		}
-		for _, b := range n.branches {
-			r.list(b.nodes)
-			r.set(b.nodes, elsewhere)
-		}
+		r.branches(n)
 		if n.kind.Name == "loop" {
 			r.loops--
 		}
 		r.set([]*node{n}, before)
+	}
+}
+
+// branches goes through the nested lists of a step.
+func (r *referee) branches(n *node) {
+	for _, b := range n.branches {
+		if n.kind.Concurrent {
+			r.part(n, b.nodes)
+		}
+	}
+	for _, b := range n.branches {
+		if n.kind.Concurrent {
+			r.set(b.nodes, later)
+		}
+		r.list(b.nodes)
+		if n.kind.Concurrent {
+			r.part(n, b.nodes)
+		} else {
+			r.set(b.nodes, elsewhere)
+		}
 	}
 }
 
@@ -266,6 +296,9 @@ func (r *referee) judgeStep(ref reference, n *node) {
 		message, fix = fmt.Sprintf("%s: step %s runs after this one", ref.Path, ref.Name), r.instead("")
 	case s == elsewhere:
 		message, fix = fmt.Sprintf("%s: step %s stands in another branch, which has not run", ref.Path, ref.Name), r.instead("")
+	case s == beside:
+		message = fmt.Sprintf("%s: steps %s and %s stand in different branches of %s, which run at the same time", ref.Path, n.step.ID, ref.Name, r.apart[ref.Name])
+		fix = "a step of the same branch, or refer to it after " + r.apart[ref.Name] + "; " + r.instead("")
 	case n != nil && (n.step.ID == ref.Name || strconv.Itoa(n.step.Index) == ref.Name):
 		message, fix = fmt.Sprintf("%s: a step has no output of its own yet", ref.Path), r.instead("")
 	default:

@@ -11,7 +11,8 @@ import (
 const approvalTime = 7 * 24 * time.Hour
 
 // askApproval parks a step at a person's gate.
-func (d *driver) askApproval(n *node, inst flow.StepInstance, a flow.Approval) error {
+func (c *change) askApproval(n *node, inst flow.StepInstance, a flow.Approval) error {
+	d := c.d
 	if a.Deadline <= 0 {
 		a.Deadline = approvalTime
 	}
@@ -20,8 +21,7 @@ func (d *driver) askApproval(n *node, inst flow.StepInstance, a flow.Approval) e
 	if err != nil {
 		return flow.Errorf(flow.CodeInternal, "an approval cannot be written as JSON").Because(err)
 	}
-	c := d.begin()
-	return d.openGate(c, n, inst, flow.Gate{ID: d.e.NewID("gate"), Workspace: d.run.Workspace, RunID: d.run.ID, Workflow: d.run.Workflow,
+	return c.openGate(n, inst, flow.Gate{ID: d.e.NewID("gate"), Workspace: d.run.Workspace, RunID: d.run.ID, Workflow: d.run.Workflow,
 		StepIndex: n.Index, Iteration: inst.Iteration, Title: n.Title, StepType: n.Type, Kind: flow.GateApproval, Status: flow.GateOpen, Proposal: proposal,
 		OpenedAt: c.now, ExpiresAt: c.now.Add(a.Deadline), Every: every(a.Remind)})
 }
@@ -35,15 +35,15 @@ type approved struct {
 }
 
 // approval decides what a person's answer to a step's gate does.
-func (d *driver) approval(by flow.Caller, n *node, inst flow.StepInstance, g flow.Gate, a flow.GateAnswer) (act, error) {
+func (w *worker) approval(by flow.Caller, g flow.Gate, a flow.GateAnswer) (act, error) {
 	switch a.Answer {
 	case "approve":
-		if err := d.checkForm(g, a.Output); err != nil {
+		if err := checkForm(g, a.Output); err != nil {
 			return nil, err
 		}
-		return d.approve(n, inst, approved{Approved: true, By: by.Person, Reason: a.Reason, Data: a.Output}), nil
+		return w.approve(approved{Approved: true, By: by.Person, Reason: a.Reason, Data: a.Output}), nil
 	case "refuse":
-		return d.refuse(n, inst, "refused by "+by.Person+reason(a.Reason)), nil
+		return w.refuse("refused by " + by.Person + reason(a.Reason)), nil
 	}
 	return nil, flow.Errorf(flow.CodeInvalid, "%q is no answer to a gate of kind approval", a.Answer).At("answer").Right("approve or refuse")
 }
@@ -56,7 +56,7 @@ func reason(text string) string {
 }
 
 // checkForm holds what a person filled in against the gate's form.
-func (d *driver) checkForm(g flow.Gate, filled json.RawMessage) error {
+func checkForm(g flow.Gate, filled json.RawMessage) error {
 	var a flow.Approval
 	if err := json.Unmarshal(g.Proposal, &a); err != nil {
 		return flow.Errorf(flow.CodeInternal, "the gate's proposal is not readable").Because(err)
@@ -77,37 +77,37 @@ func (d *driver) checkForm(g flow.Gate, filled json.RawMessage) error {
 	return bad
 }
 
-func (d *driver) approve(n *node, inst flow.StepInstance, v approved) act {
-	return func(c *change) (bool, error) {
-		v.Reason = d.masker.Text(v.Reason)
+func (w *worker) approve(v approved) act {
+	return func(c *change) error {
+		v.Reason = w.masker.Text(v.Reason)
 		output, err := encode(v)
 		if err != nil {
-			return false, err
+			return err
 		}
-		return d.complete(c, n, inst, d.masker.JSON(output))
+		return c.complete(w.n, w.inst, w.masker.JSON(output))
 	}
 }
 
 // refuse fails the step for good: nobody mends what a person refused.
-func (d *driver) refuse(n *node, inst flow.StepInstance, why string) act {
-	return func(c *change) (bool, error) {
-		inst.Error = d.masker.Text(why)
-		c.giveUp(n, inst, "")
-		return false, d.fail(c, runError(n, &inst, ""))
+func (w *worker) refuse(why string) act {
+	return func(c *change) error {
+		inst := w.inst
+		inst.Error = w.masker.Text(why)
+		return c.giveUp(w.n, inst, "")
 	}
 }
 
 // unanswered says what follows when nobody has answered a step's gate.
-func (d *driver) unanswered(n *node, inst flow.StepInstance, g flow.Gate) act {
+func (w *worker) unanswered(g flow.Gate) act {
 	var a flow.Approval
 	if err := json.Unmarshal(g.Proposal, &a); err != nil {
 		a.Default = ""
 	}
 	switch a.Default {
 	case "approve":
-		return d.approve(n, inst, approved{Approved: true, Reason: "nobody answered in time, and the default is to approve"})
+		return w.approve(approved{Approved: true, Reason: "nobody answered in time, and the default is to approve"})
 	case "refuse":
-		return d.refuse(n, inst, "nobody answered in time, and the default is to refuse")
+		return w.refuse("nobody answered in time, and the default is to refuse")
 	}
-	return d.refuse(n, inst, "nobody answered in time")
+	return w.refuse("nobody answered in time")
 }

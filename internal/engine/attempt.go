@@ -17,9 +17,58 @@ import (
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
+// worker does one thing for one step instance beside the driver. It works on
+// copies, and what it finds out is an act for the driver to carry out.
+type worker struct {
+	*stage
+	n     *node
+	inst  flow.StepInstance
+	scope map[string]any
+	ends  []*flow.StepInstance // of its nested lists
+	told  *told
+}
+
+// told is what recovery is told beside the step itself.
+type told struct {
+	run    flow.Run
+	prior  []flow.PriorOutput
+	frozen *frozen // the case, if it is at hand
+}
+
+// worker makes the worker that does a task.
+func (d *driver) worker(t task) *worker {
+	w := &worker{stage: &d.stage, n: t.node, scope: d.sight(t.node), ends: t.ends}
+	if t.inst == nil {
+		w.inst = flow.StepInstance{StepKey: t.key(), Status: flow.StepPending}
+		return w
+	}
+	w.inst = *t.inst
+	switch w.inst.Progress.Phase {
+	case flow.PhaseRecovering, flow.PhaseGated:
+		w.told = d.tell(t.node, w.inst)
+	}
+	return w
+}
+
+// work does what there is to do. It gives nil if it was interrupted: nothing
+// is known then.
+func (w *worker) work() act {
+	switch w.inst.Progress.Phase {
+	case flow.PhaseNested:
+		return w.join()
+	case flow.PhaseWaiting:
+		return func(c *change) error { return c.complete(w.n, w.inst, w.inst.Output) }
+	case flow.PhaseRecovering:
+		return w.decide()
+	case flow.PhaseGated:
+		return w.expire()
+	}
+	return w.attempt()
+}
+
 // attempt executes a step once.
-func (d *driver) attempt(n *node, inst flow.StepInstance) (bool, error) {
-	now := d.e.Clock.Now()
+func (w *worker) attempt() act {
+	n, inst, now := w.n, &w.inst, w.e.Clock.Now()
 	if inst.StartedAt.IsZero() {
 		inst.StartedAt = now
 	}
@@ -28,48 +77,86 @@ func (d *driver) attempt(n *node, inst flow.StepInstance) (bool, error) {
 	}
 	inst.Progress.Phase, inst.Progress.DueAt = flow.PhaseAttempt, nil
 	inst.Attempts++
-	config, err := d.resolve(n, &inst.Progress)
+	config, err := w.resolve()
 	if err != nil {
-		return d.failed(n, inst, nil, err)
+		return w.broke(nil, err)
 	}
-	out, err := d.execute(n, &inst, config, now)
-	if d.ctx.Err() != nil {
-		return false, d.ctx.Err() // cancelled or interrupted: nothing is known of this attempt
+	out, err := w.execute(config, now)
+	if w.ctx.Err() != nil {
+		return nil // cancelled or interrupted
 	}
 	if err == nil {
-		out.Value, err = d.check(n, out.Value)
+		out.Value, err = w.check(n, out.Value)
+	}
+	if err != nil {
+		return w.broke(config, err)
+	}
+	return func(c *change) error {
+		switch {
+		case !out.Until.IsZero():
+			return c.suspend(n, *inst, out)
+		case out.Branch != "":
+			return c.nest(*inst, out.Branch)
+		case out.Approval != nil:
+			return c.askApproval(n, *inst, *out.Approval)
+		}
+		c.console = out.Logs
+		return c.complete(n, *inst, out.Value)
+	}
+}
+
+// broke is a failed attempt.
+func (w *worker) broke(config json.RawMessage, err error) act {
+	return func(c *change) error { return c.broke(w.n, w.inst, config, err) }
+}
+
+// join ends a step whose nested lists are done.
+func (w *worker) join() act {
+	out, err := joined(w.ends, w.inst.Progress.Branch == flow.AllBranches)
+	if err == nil {
+		out, err = w.check(w.n, out)
+	}
+	if err != nil {
+		return w.broke(nil, err)
+	}
+	return func(c *change) error { return c.complete(w.n, w.inst, out) }
+}
+
+// joined is the output of a step with nested lists: that of the last step in
+// the list that ran, or the array of those of all lists.
+func joined(ends []*flow.StepInstance, all bool) (json.RawMessage, error) {
+	outputs := make([]json.RawMessage, len(ends))
+	for i, last := range ends {
+		outputs[i] = json.RawMessage("null") // a list without steps
+		if last != nil {
+			outputs[i] = null(last.Output)
+		}
 	}
 	switch {
-	case err != nil:
-		return d.failed(n, inst, config, err)
-	case !out.Until.IsZero():
-		return false, d.suspend(n, inst, out)
-	case out.Branch != "":
-		return d.nest(n, inst, out.Branch)
-	case out.Approval != nil:
-		return false, d.askApproval(n, inst, *out.Approval)
+	case all:
+		return encode(outputs)
+	case len(outputs) == 0: // a list that the step does not have
+		return json.RawMessage("null"), nil
 	}
-	c := d.begin()
-	c.console = out.Logs
-	return d.complete(c, n, inst, out.Value)
+	return outputs[0], nil
 }
 
 // execute has the step's type, or the tool that recovery chose, make the
 // attempt within its time.
-func (d *driver) execute(n *node, inst *flow.StepInstance, config json.RawMessage, now time.Time) (flow.Outcome, error) {
-	p := &inst.Progress
-	limit := n.Timeout
+func (w *worker) execute(config json.RawMessage, now time.Time) (flow.Outcome, error) {
+	p := &w.inst.Progress
+	limit := w.n.Timeout
 	if _, mended := splitMods(p.Mods); mended > 0 {
 		limit = mended
 	}
 	if p.Deadline != nil {
 		limit = min(limit, p.Deadline.Sub(now))
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, limit)
+	ctx, cancel := context.WithTimeout(w.ctx, limit)
 	defer cancel()
-	call := flow.Call{Workspace: d.run.Workspace, RunID: d.run.ID, StepIndex: n.Index, Config: config, Scope: d.scope,
-		IdempotencyKey: idempotencyKey(d.run.ID, inst), Now: now, MaxOutput: d.limits.OutputBytes}
-	kind := n.Type
+	call := flow.Call{Workspace: w.workspace, RunID: w.runID, StepIndex: w.n.Index, Config: config, Scope: w.scope,
+		IdempotencyKey: idempotencyKey(w.runID, &w.inst), Now: now, MaxOutput: w.limits.OutputBytes}
+	kind := w.n.Type
 	if p.Tool != nil {
 		kind = "mcp_call"
 		tool, err := json.Marshal(p.Tool)
@@ -78,22 +165,22 @@ func (d *driver) execute(n *node, inst *flow.StepInstance, config json.RawMessag
 		}
 		call.Config = tool
 	}
-	out, err := d.contained(ctx, kind, call)
-	if err != nil && asStepError(err).Response == nil && d.ctx.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	out, err := w.contained(ctx, kind, call)
+	if err != nil && asStepError(err).Response == nil && w.ctx.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = &flow.StepError{Kind: flow.KindTimeout, Message: fmt.Sprintf("no answer within %s", limit.Round(time.Millisecond)), Err: err}
 	}
 	return out, err
 }
 
 // contained keeps a step type that panics from taking the process along.
-func (d *driver) contained(ctx context.Context, kind string, call flow.Call) (out flow.Outcome, err error) {
+func (s *stage) contained(ctx context.Context, kind string, call flow.Call) (out flow.Outcome, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			d.e.Log.Error("a step type panicked", "type", kind, "run", d.run.ID, "panic", d.masker.Text(fmt.Sprint(r)))
+			s.e.Log.Error("a step type panicked", "type", kind, "run", s.runID, "panic", s.masker.Text(fmt.Sprint(r)))
 			err = &flow.StepError{Kind: flow.KindInternal, Message: "the step type " + kind + " failed unexpectedly"}
 		}
 	}()
-	return d.e.Types.Run(ctx, kind, call)
+	return s.e.Types.Run(ctx, kind, call)
 }
 
 // startClock begins the step's total time, or goes on with what a gate or a
@@ -132,10 +219,11 @@ func idempotencyKey(runID string, inst *flow.StepInstance) string {
 
 // resolve fills in a step's config and lays over it what recovery changed.
 // The result may hold secrets; a failure is a *flow.StepError.
-func (d *driver) resolve(n *node, p *flow.Progress) (json.RawMessage, error) {
-	config, err := d.fill(n)
+func (w *worker) resolve() (json.RawMessage, error) {
+	p := &w.inst.Progress
+	config, err := fill(w.n, w.scope)
 	if err != nil && len(p.Mods) > 0 {
-		config, err = d.fillRest(n, p.Mods)
+		config, err = fillRest(w.n, w.scope, p.Mods)
 	}
 	if err != nil {
 		return nil, err
@@ -147,7 +235,7 @@ func (d *driver) resolve(n *node, p *flow.Progress) (json.RawMessage, error) {
 		config = drop(config, pointer)
 	}
 	if patch, _ := splitMods(p.Mods); len(patch) > 0 {
-		mods, _ := d.masker.Unmask(patch) // the guard has let [secret:NAME] through only where it may stand
+		mods, _ := w.masker.Unmask(patch) // the guard has let [secret:NAME] through only where it may stand
 		merged, err := jsonpatch.MergePatch(config, mods)
 		if err != nil {
 			return nil, &flow.StepError{Kind: flow.KindConfig, Message: "the mended config cannot be put together", Err: err}
@@ -158,11 +246,11 @@ func (d *driver) resolve(n *node, p *flow.Progress) (json.RawMessage, error) {
 }
 
 // fill evaluates the templates of a step's config.
-func (d *driver) fill(n *node) (json.RawMessage, error) {
+func fill(n *node, scope map[string]any) (json.RawMessage, error) {
 	if n.plain {
 		return n.whole, nil
 	}
-	v, err := n.config.Eval(d.scope)
+	v, err := n.config.Eval(scope)
 	if err != nil {
 		return nil, &flow.StepError{Kind: flow.KindTemplate, Message: err.Error(), Err: err}
 	}
@@ -175,7 +263,7 @@ func (d *driver) fill(n *node) (json.RawMessage, error) {
 
 // fillRest evaluates what a mend does not replace: the template that failed
 // may be what it mends.
-func (d *driver) fillRest(n *node, mods json.RawMessage) (json.RawMessage, error) {
+func fillRest(n *node, scope map[string]any, mods json.RawMessage) (json.RawMessage, error) {
 	eager, lazy, err := split(n.Config, n.kind.Lazy)
 	if err != nil {
 		return nil, err
@@ -185,7 +273,7 @@ func (d *driver) fillRest(n *node, mods json.RawMessage) (json.RawMessage, error
 		return nil, &flow.StepError{Kind: flow.KindTemplate, Message: err.Error(), Err: err}
 	}
 	rest.lazy, rest.plain = lazy, false
-	return d.fill(&rest)
+	return fill(&rest, scope)
 }
 
 // without leaves out of a config what a merge patch sets.
@@ -271,11 +359,11 @@ func splitMods(mods json.RawMessage) (patch json.RawMessage, timeout time.Durati
 }
 
 // check bounds, masks and verifies a step's output.
-func (d *driver) check(n *node, value json.RawMessage) (json.RawMessage, error) {
-	if int64(len(value)) > d.limits.OutputBytes {
-		return nil, &flow.StepError{Kind: flow.KindTooLarge, Message: tooLarge("the output", len(value), d.limits.OutputBytes)}
+func (s *stage) check(n *node, value json.RawMessage) (json.RawMessage, error) {
+	if int64(len(value)) > s.limits.OutputBytes {
+		return nil, &flow.StepError{Kind: flow.KindTooLarge, Message: tooLarge("the output", len(value), s.limits.OutputBytes)}
 	}
-	value = d.masker.JSON(value)
+	value = s.masker.JSON(value)
 	if n.contract == nil || len(value) == 0 {
 		return value, nil
 	}
@@ -307,26 +395,22 @@ func cut(text string, n int) string {
 }
 
 // suspend parks a step that waits for a time.
-func (d *driver) suspend(n *node, inst flow.StepInstance, out flow.Outcome) error {
-	c := d.begin()
+func (c *change) suspend(n *node, inst flow.StepInstance, out flow.Outcome) error {
 	stopClock(&inst.Progress, c.now)
 	inst.Status, inst.Output = flow.StepWaiting, null(out.Value)
 	inst.Progress.Phase, inst.Progress.DueAt = flow.PhaseWaiting, &out.Until
 	c.step(inst)
-	c.park(out.Until)
-	c.c.Run.Current = inst.StepKey.String()
 	c.event(flow.EventStepSuspended, &inst.StepKey, stepData{ID: n.ID, Type: n.Type, DueAt: &out.Until})
 	c.log(n, &inst, "waiting", func(l *flow.Log) { l.Message = "until " + out.Until.UTC().Format(time.RFC3339Nano) })
-	return c.commit(d.ctx)
+	return c.commit(c.d.ctx)
 }
 
-// nest begins the nested list that a step has chosen.
-func (d *driver) nest(n *node, inst flow.StepInstance, name string) (bool, error) {
+// nest begins the nested lists that a step has chosen.
+func (c *change) nest(inst flow.StepInstance, name string) error {
 	inst.Status, inst.Progress.Phase, inst.Progress.Branch = flow.StepRunning, flow.PhaseNested, name
 	inst.Progress.Deadline = nil // the nested steps have clocks of their own
-	c := d.begin()
 	c.step(inst)
-	return d.goOn(c, &inst)
+	return c.commit(c.d.ctx)
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

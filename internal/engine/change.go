@@ -16,6 +16,8 @@ type change struct {
 	c       flow.Change
 	now     time.Time
 	console []string // lines that the step printed, for its log
+	woken   bool     // a wake-up has fired for it
+	sent    bool     // the store was asked to write it
 }
 
 // begin starts a transition from where the run stands.
@@ -31,21 +33,14 @@ func (c *change) claim() {
 	c.c.Run.Epoch++
 	c.c.Run.Owner = c.d.e.Node
 	c.status(flow.RunRunning)
-	c.unpark()
 }
 
 func (c *change) status(s flow.RunStatus) { c.c.Run.Status = s }
 
-// park leaves the run to wait until at, or for someone if at is zero.
-func (c *change) park(at time.Time) {
-	c.status(flow.RunWaiting)
-	c.c.Run.Owner, c.c.Run.WakeAt = "", at
-	c.c.Run.WakeSeq++
-}
-
-func (c *change) unpark() {
-	if !c.c.Run.WakeAt.IsZero() {
-		c.c.Run.WakeAt = time.Time{}
+// wakeAt sets when the run is due; zero takes its wake-up away.
+func (c *change) wakeAt(at time.Time) {
+	if !c.c.Run.WakeAt.Equal(at) {
+		c.c.Run.WakeAt = at
 		c.c.Run.WakeSeq++
 	}
 }
@@ -53,7 +48,7 @@ func (c *change) unpark() {
 // finish ends the run.
 func (c *change) finish(s flow.RunStatus) {
 	c.status(s)
-	c.unpark()
+	c.wakeAt(time.Time{})
 	c.c.Run.Owner, c.c.Run.Current, c.c.Run.FinishedAt = "", "", c.now
 }
 
@@ -82,31 +77,59 @@ func (c *change) log(n *node, inst *flow.StepInstance, status string, fill func(
 	c.c.Logs = append(c.c.Logs, l)
 }
 
-// commit writes the transition, makes it the driver's picture of the run, and
-// tells the dispatcher and the watchers.
+// commit writes the transition with what follows from it, makes it the
+// driver's picture of the run, and tells the dispatcher and the watchers.
 func (c *change) commit(ctx context.Context) error {
 	d, e := c.d, c.d.e
-	if err := e.Runs.Apply(ctx, c.c); err != nil {
+	undo, err := d.lay(c.c.Steps)
+	if err == nil && c.c.Run.Status == flow.RunRunning {
+		err = c.stand()
+	}
+	if err == nil {
+		c.sent = true
+		err = e.Runs.Apply(ctx, c.c)
+	}
+	if err != nil {
+		undo()
 		return err
 	}
 	had := d.run.WakeSeq
 	d.run = c.c.Run
-	for i := range c.c.Steps {
-		s := c.c.Steps[i]
-		d.rows[s.StepKey] = &s
-	}
-	if d.run.WakeSeq != had {
-		w, _ := d.run.Wakeup()
+	if w, any := d.run.Wakeup(); d.run.WakeSeq != had || c.woken && any {
 		e.Dispatch.Schedule(w)
 	}
-	e.feed.moved(d.run.ID)
+	e.feed.moved(d.runID)
 	for i := range c.c.Gates {
 		if c.c.Gates[i].Kind == flow.GateNeedsAgent {
-			e.inbox.changed(d.run.Workspace)
+			e.inbox.changed(d.workspace)
 			break
 		}
 	}
 	return nil
+}
+
+// lay puts step instances into the driver's picture of the run; undo takes
+// them out again.
+func (d *driver) lay(steps []flow.StepInstance) (undo func(), err error) {
+	had := make([]*flow.StepInstance, 0, len(steps))
+	undo = func() {
+		for i := len(had) - 1; i >= 0; i-- {
+			if key := steps[i].StepKey; had[i] != nil {
+				d.rows[key] = had[i]
+			} else {
+				delete(d.rows, key)
+			}
+		}
+	}
+	for i := range steps {
+		s := steps[i]
+		had = append(had, d.rows[s.StepKey])
+		d.rows[s.StepKey] = &s
+		if err := d.see(&s); err != nil {
+			return undo, err
+		}
+	}
+	return undo, nil
 }
 
 // stepData is the payload of step events.

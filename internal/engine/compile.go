@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/longstop-dev/longstop/internal/definition"
@@ -21,6 +22,8 @@ type compiled struct {
 	output *expr.Template
 	input  *definition.Schema
 	reads  reads
+
+	concurrent bool // some of its steps may run at the same time
 }
 
 // node is a step made ready to run.
@@ -32,6 +35,21 @@ type node struct {
 	whole    json.RawMessage // then: all of the config
 	lazy     json.RawMessage // the lazy members as an object, or nil
 	contract *definition.Schema
+	lanes    []lane // where it stands, from the outside in
+}
+
+// lane is one of the nested lists of a step that run at the same time.
+type lane struct{ step, list int }
+
+// sees reports whether a step sees the output of another one that is done: not
+// if the two stand in lists that run at the same time.
+func (n *node) sees(other *node) bool {
+	for i := range min(len(n.lanes), len(other.lanes)) {
+		if a, b := n.lanes[i], other.lanes[i]; a != b {
+			return a.step != b.step
+		}
+	}
+	return true
 }
 
 // reads says which parts of the scope a definition looks at, so that nobody
@@ -105,18 +123,33 @@ func (d *definitions) compile(def *flow.Definition) (*compiled, error) {
 		}
 		c.reads.note(def.Output)
 	}
-	def.Walk(func(s *flow.Step) {
-		n, nodeErr := d.node(s)
-		if nodeErr != nil {
-			err = nodeErr
-			return
+	return c, d.nodes(c, def.Steps, nil)
+}
+
+// nodes compiles a list of steps and all that is nested in them.
+func (d *definitions) nodes(c *compiled, steps []flow.Step, lanes []lane) error {
+	for i := range steps {
+		n, err := d.node(&steps[i])
+		if err != nil {
+			return err
 		}
 		if !n.plain || n.lazy != nil {
-			c.reads.note(s.Config)
+			c.reads.note(n.Config)
 		}
+		n.lanes = lanes
 		c.steps = append(c.steps, n)
-	})
-	return c, err
+		c.concurrent = c.concurrent || n.kind.Concurrent
+		for j, b := range n.Nested {
+			within := lanes
+			if n.kind.Concurrent {
+				within = append(slices.Clone(lanes), lane{n.Index, j})
+			}
+			if err := d.nodes(c, b.Steps, within); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (d *definitions) node(s *flow.Step) (*node, error) {

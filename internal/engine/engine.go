@@ -177,8 +177,30 @@ type job struct {
 	seq   int64 // of the wake-up
 }
 
-// wake takes up a parked run that is due.
-func (e *Engine) wake(w flow.Wakeup) { e.take(job{runID: w.RunID, due: true, seq: w.Seq}) }
+// wake takes up a parked run that is due. If other steps of it are at work,
+// its driver is told.
+func (e *Engine) wake(w flow.Wakeup) {
+	j := job{runID: w.RunID, due: true, seq: w.Seq}
+	d := e.driving(w.RunID)
+	if d == nil {
+		e.take(j)
+		return
+	}
+	go func() { // which may be busy for a moment
+		if d.nudge() != nil {
+			e.take(j)
+		}
+	}()
+}
+
+// nudge has the driver look what is due. Its error says that the driver has
+// ended and did not.
+func (d *driver) nudge() error {
+	return d.hand(context.Background(), func(c *change) error {
+		c.woken = true
+		return c.commit(d.ctx)
+	})
+}
 
 // take does a job now, or when there is room.
 func (e *Engine) take(j job) {
@@ -237,35 +259,45 @@ func (e *Engine) do(j job) {
 		e.Log.Error("run cannot be loaded", "run", run.ID, "error", err)
 		return
 	}
+	if other := e.register(d); other != nil {
+		d.cancel()
+		if j.due && other.nudge() != nil {
+			e.do(j) // it was just putting the run down
+		}
+		return
+	}
+	defer d.crew.Wait()
+	defer e.unregister(d)
 	if j.due {
 		if all, err := d.remind(); all || err != nil {
-			d.cancel()
 			e.missed(run.ID, err)
 			return
 		}
 	}
-	e.register(d)
-	defer e.unregister(d)
 	c := d.begin()
 	c.claim()
-	if j.due {
+	if c.woken = j.due; j.due {
 		c.event(flow.EventRunResumed, nil, nil)
 	}
 	switch err := c.commit(e.ctx); {
-	case flow.CodeOf(err) == flow.CodeStale:
-	case err != nil:
-		e.Log.Error("run cannot be claimed", "run", run.ID, "error", err)
-	default:
+	case err == nil:
 		d.loop()
+	case flow.CodeOf(err) != flow.CodeStale:
+		e.Log.Error("run cannot be claimed", "run", run.ID, "error", err)
 	}
 }
 
-// register makes a driver known to those who would cancel its run, before
-// anything can happen that they would have to interrupt.
-func (e *Engine) register(d *driver) {
+// register makes a driver known to those who have something for its run,
+// before anything can happen that they would have to interrupt. Of a run there
+// is one at a time: if there is another already, register does nothing and
+// gives that.
+func (e *Engine) register(d *driver) (other *driver) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.active[d.run.ID] = d
+	if other = e.active[d.runID]; other == nil {
+		e.active[d.runID] = d
+	}
+	return other
 }
 
 // unregister ends a driver.
@@ -273,9 +305,7 @@ func (e *Engine) unregister(d *driver) {
 	d.cancel()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.active[d.run.ID] == d {
-		delete(e.active, d.run.ID)
-	}
+	delete(e.active, d.runID)
 	close(d.ended)
 }
 

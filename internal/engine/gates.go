@@ -6,10 +6,22 @@ import (
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
-// AnswerGate answers a gate and wakes its run. Of two answers one wins; the
-// other gets conflict and is told what was answered. It answers invalid, with
-// the fields, if the answer does not fit the gate.
+// AnswerGate answers a gate and has its run go on. Of two answers one wins;
+// the other gets conflict and is told what was answered. It answers invalid,
+// with the fields, if the answer does not fit the gate.
 func (e *Engine) AnswerGate(ctx context.Context, by flow.Caller, in *AnswerGateIn) (*flow.Gate, error) {
+	for {
+		g, err := e.answer(ctx, by, in)
+		if flow.CodeOf(err) != flow.CodeStale {
+			return g, err
+		}
+		// The run has moved, perhaps at another of its gates: look again.
+	}
+}
+
+// answer answers a gate as the run stands. It answers stale if the run moved
+// meanwhile.
+func (e *Engine) answer(ctx context.Context, by flow.Caller, in *AnswerGateIn) (*flow.Gate, error) {
 	g, err := e.Records.Gate(ctx, by.Workspace, in.ID)
 	if err != nil {
 		return nil, err
@@ -34,60 +46,47 @@ func (e *Engine) AnswerGate(ctx context.Context, by flow.Caller, in *AnswerGateI
 		return nil, err
 	}
 	inst, ok := d.rows[flow.StepKey{Index: g.StepIndex, Iteration: g.Iteration}]
-	if !ok || inst.Progress.GateID != g.ID || run.Status != flow.RunWaiting {
+	if !ok || inst.Progress.GateID != g.ID || run.Status.Finished() {
 		d.cancel()
 		return nil, e.lost(ctx, by, in.ID)
 	}
-	act, err := d.consider(by, *inst, g, in.Body)
+	do, err := d.about(d.def.steps[inst.Index], *inst).consider(by, g, in.Body)
 	if err != nil {
 		d.cancel()
 		return nil, err
 	}
-	g, err = e.settle(ctx, by, d, *inst, g, in.Body, act)
-	if flow.CodeOf(err) == flow.CodeStale {
-		return nil, e.lost(ctx, by, in.ID)
-	}
+	err = e.move(ctx, d, func(c *change) error {
+		if now := c.d.rows[inst.StepKey]; now == nil || now.Progress.GateID != g.ID {
+			return flow.Errorf(flow.CodeStale, "gate %s waits no longer", g.ID)
+		}
+		c.settle(by, &g, in.Body)
+		return do(c)
+	})
 	return &g, err
 }
 
 // consider decides what an answer does: recovery decides about a case, and
 // the step itself about its approval.
-func (d *driver) consider(by flow.Caller, inst flow.StepInstance, g flow.Gate, a flow.GateAnswer) (act, error) {
-	n := d.def.steps[inst.Index]
+func (w *worker) consider(by flow.Caller, g flow.Gate, a flow.GateAnswer) (act, error) {
 	if g.CaseID == "" {
-		return d.approval(by, n, inst, g, a)
+		return w.approval(by, g, a)
 	}
-	f, k, err := d.again(n, inst)
+	f, k, err := w.again()
 	if err != nil {
 		return nil, err
 	}
-	v, err := d.e.Recovery.Answered(d.ctx, by, f, k, g, a)
-	return func(c *change) (bool, error) { return d.apply(c, n, inst, v) }, err
+	v, err := w.e.Recovery.Answered(w.ctx, by, f, k, g, a)
+	return func(c *change) error { return c.apply(w.n, w.inst, v) }, err
 }
 
-// act carries a decision about a gate out within the change that closes it.
-type act func(*change) (again bool, err error)
-
-// settle commits an answer with what comes of it, and drives the run on.
-func (e *Engine) settle(ctx context.Context, by flow.Caller, d *driver, inst flow.StepInstance, g flow.Gate, a flow.GateAnswer, do act) (flow.Gate, error) {
-	c := d.begin()
-	c.claim()
+// settle adds to a change that a gate was answered.
+func (c *change) settle(by flow.Caller, g *flow.Gate, a flow.GateAnswer) {
 	g.Status, g.AnsweredAt, g.AnsweredBy = flow.GateAnswered, &c.now, by.Person
-	g.Answer, g.RemindAt = maskedAnswer(d, a), nil
-	c.gate(g)
-	c.event(flow.EventGateAnswered, &inst.StepKey, gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, Answer: a.Answer,
+	g.Answer, g.RemindAt = maskedAnswer(c.d, a), nil
+	c.gate(*g)
+	key := flow.StepKey{Index: g.StepIndex, Iteration: g.Iteration}
+	c.event(flow.EventGateAnswered, &key, gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, Answer: a.Answer,
 		Reason: g.Answer.Reason, Hint: g.Answer.Hint, By: by.Person})
-	again, err := do(c)
-	if err != nil {
-		d.cancel()
-		return g, err
-	}
-	if !again {
-		d.cancel()
-		return g, nil
-	}
-	e.carryOn(d)
-	return g, nil
 }
 
 // maskedAnswer is an answer as it is kept.

@@ -240,7 +240,8 @@ func (s *scripted) Types() []flow.StepType {
 	for _, name := range []string{"ok", "a", "b", "c", "mcp_call"} {
 		out = append(out, flow.StepType{Name: name, Config: json.RawMessage(`{}`), Clocked: true, Mendable: []string{"url"}})
 	}
-	return append(out, flow.StepType{Name: "pause", Config: json.RawMessage(`{}`)},
+	return append(out, flow.StepType{Name: "pause", Config: json.RawMessage(`{}`)}, flow.StepType{Name: "ask", Config: json.RawMessage(`{}`)},
+		flow.StepType{Name: "fork", Config: json.RawMessage(`{}`), Nested: []string{"branches.*"}, Clocked: true, Concurrent: true},
 		flow.StepType{Name: "choose", Config: json.RawMessage(`{}`), Nested: []string{"then", "else"}, Lazy: []string{"if"}, Clocked: true})
 }
 
@@ -251,8 +252,13 @@ func (s *scripted) Run(ctx context.Context, name string, c flow.Call) (flow.Outc
 	s.calls[name] = append(s.calls[name], c)
 	f, nth := s.run[name], len(s.calls[name])
 	s.mu.Unlock()
-	if f != nil {
+	switch {
+	case f != nil:
 		return f(ctx, c, nth)
+	case name == "fork":
+		return flow.Outcome{Branch: flow.AllBranches}, nil
+	case name == "ask":
+		return flow.Outcome{Approval: &flow.Approval{Message: "May it?"}}, nil
 	}
 	return flow.Outcome{Value: c.Config}, nil
 }
@@ -276,8 +282,9 @@ type desk struct {
 	answers  func(flow.GateAnswer) (flow.Verdict, error)
 	expired  flow.Verdict
 	failures []flow.Failure
-	asked    chan struct{} // if set: Decide signals here, then waits for its context
-	takes    func()        // if set: what happens while Decide decides
+	decide   func(context.Context, flow.Failure) flow.Verdict // if set: instead of what is dictated
+	asked    chan struct{}                                    // if set: Decide signals here, then waits for its context
+	takes    func()                                           // if set: what happens while Decide decides
 	n        int
 }
 
@@ -309,9 +316,13 @@ func (d *desk) Decide(ctx context.Context, f flow.Failure, c flow.Case) flow.Ver
 	if len(d.verdicts) > 0 && hold == nil {
 		v, d.verdicts = d.verdicts[0], d.verdicts[1:]
 	}
+	decide := d.decide
 	d.mu.Unlock()
 	if d.takes != nil {
 		d.takes()
+	}
+	if decide != nil {
+		v = decide(ctx, f)
 	}
 	if hold != nil {
 		hold <- struct{}{}
@@ -321,7 +332,7 @@ func (d *desk) Decide(ctx context.Context, f flow.Failure, c flow.Case) flow.Ver
 	v.Case = c
 	if v.Gate != nil {
 		g := *v.Gate
-		g.ID, g.Workspace, g.RunID, g.StepIndex, g.CaseID = "gate_"+f.Run.ID, f.Run.Workspace, f.Run.ID, f.Step.Index, c.ID
+		g.ID, g.Workspace, g.RunID, g.StepIndex, g.CaseID = fmt.Sprint("gate_", f.Run.ID, "_", f.Step.Index), f.Run.Workspace, f.Run.ID, f.Step.Index, c.ID
 		g.Status, g.OpenedAt = flow.GateOpen, d.clock.Now()
 		v.Gate = &g
 	}

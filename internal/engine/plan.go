@@ -1,28 +1,63 @@
 package engine
 
-import "github.com/longstop-dev/longstop/internal/flow"
+import (
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
 
 // The plan is not stored: what comes next follows from the definition and the
 // checkpoints, so that a restart finds it again.
 
-// task is what a run has to do next.
+// plan is where a run stands.
+type plan struct {
+	// open are the step instances that are not done and that no step before
+	// them in their list keeps from being so, in the order of the definition:
+	// at work, parked, or about to begin. There are several where nested lists
+	// run at the same time, and none when the run is done.
+	open []task
+	last *flow.StepInstance // of a run that is done: its last step's; nil if it has no steps
+}
+
+// task is what a run has to do for one step instance.
 type task struct {
 	node *node
 	inst *flow.StepInstance // nil for a step that has not begun
-	// last is, for a container whose nested steps are done, the instance of
-	// the last of them; nil if none ran.
-	last   *flow.StepInstance
-	joined bool // the nested steps of node are done
-	done   bool // the whole list is done, last being the last instance in it
+	// ends are, for a step whose nested lists are done, the last instance in
+	// each of them; nil for a list without steps.
+	ends []*flow.StepInstance
 }
 
-// next finds the first step that is not done.
-func (c *compiled) next(rows map[flow.StepKey]*flow.StepInstance) task {
-	return c.walk(c.def.Steps, "", rows)
+func (t *task) key() flow.StepKey {
+	if t.inst != nil {
+		return t.inst.StepKey
+	}
+	return flow.StepKey{Index: t.node.Index}
 }
 
-func (c *compiled) walk(steps []flow.Step, iteration string, rows map[flow.StepKey]*flow.StepInstance) task {
-	var last *flow.StepInstance
+// due says until when the task is parked, or that it is not.
+func (t *task) due(now time.Time) (at time.Time, parked bool) {
+	if t.inst == nil || t.inst.Progress.DueAt == nil {
+		return at, false
+	}
+	switch t.inst.Progress.Phase {
+	case flow.PhaseBackoff, flow.PhaseWaiting, flow.PhaseGated:
+		at = *t.inst.Progress.DueAt
+		return at, at.After(now)
+	}
+	return at, false
+}
+
+// plan finds out where a run with these checkpoints stands.
+func (c *compiled) plan(rows map[flow.StepKey]*flow.StepInstance) plan {
+	var p plan
+	p.last, _ = c.walk(c.def.Steps, "", rows, &p.open)
+	return p
+}
+
+// walk adds what is open in a list of steps. A list that is done adds
+// nothing, and last is its last instance then.
+func (c *compiled) walk(steps []flow.Step, iteration string, rows map[flow.StepKey]*flow.StepInstance, open *[]task) (last *flow.StepInstance, done bool) {
 	for i := range steps {
 		s := &steps[i]
 		inst := rows[flow.StepKey{Index: s.Index, Iteration: iteration}]
@@ -31,24 +66,26 @@ func (c *compiled) walk(steps []flow.Step, iteration string, rows map[flow.StepK
 			continue
 		}
 		t := task{node: c.steps[s.Index], inst: inst}
-		if inst == nil || inst.Progress.Phase != flow.PhaseNested {
-			return t
+		if inst != nil && inst.Progress.Phase == flow.PhaseNested {
+			if t.ends, done = c.nested(s, inst, rows, open); !done {
+				return nil, false
+			}
 		}
-		nested := c.walk(branch(s, inst.Progress.Branch), iteration, rows)
-		if !nested.done {
-			return nested
-		}
-		t.joined, t.last = true, nested.last
-		return t
+		*open = append(*open, t)
+		return nil, false
 	}
-	return task{done: true, last: last}
+	return last, true
 }
 
-func branch(s *flow.Step, name string) []flow.Step {
+// nested adds what is open in the nested lists that a step has chosen.
+func (c *compiled) nested(s *flow.Step, inst *flow.StepInstance, rows map[flow.StepKey]*flow.StepInstance, open *[]task) (ends []*flow.StepInstance, done bool) {
+	done = true
 	for _, b := range s.Nested {
-		if b.Name == name {
-			return b.Steps
+		if chosen := inst.Progress.Branch; chosen != b.Name && chosen != flow.AllBranches {
+			continue
 		}
+		last, over := c.walk(b.Steps, inst.Iteration, rows, open)
+		ends, done = append(ends, last), done && over
 	}
-	return nil
+	return ends, done
 }

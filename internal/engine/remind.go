@@ -17,7 +17,8 @@ func every(d time.Duration) int64 {
 
 // arm sets a gate's first reminder, if people are to be reminded of it. An
 // agent that polls needs none.
-func (d *driver) arm(g *flow.Gate) {
+func (c *change) arm(g *flow.Gate) {
+	d := c.d
 	if g.Kind == flow.GateNeedsAgent {
 		return
 	}
@@ -46,6 +47,17 @@ func nextReminder(g *flow.Gate, now time.Time) *time.Time {
 	return &at
 }
 
+// remindable reports whether a gate is due for no more than a reminder, and
+// counts it then.
+func remindable(g *flow.Gate, now time.Time) bool {
+	if g.Status != flow.GateOpen || !g.ExpiresAt.After(now) || g.RemindAt == nil {
+		return false
+	}
+	g.Reminded++
+	g.RemindAt = nextReminder(g, now)
+	return true
+}
+
 // remind sends the reminders that are due at a parked run's gates, without
 // waking the run, and parks it until what is due next. It reports whether that
 // was all: it is not if anything else of the run is due. Of reminders that
@@ -54,7 +66,7 @@ func (d *driver) remind() (all bool, err error) {
 	now := d.e.Clock.Now()
 	next := time.Time{}
 	var gates []flow.Gate
-	for key, row := range d.rows {
+	for _, row := range d.rows {
 		due := row.Progress.DueAt
 		if row.Status != flow.StepWaiting || due == nil {
 			continue
@@ -68,12 +80,9 @@ func (d *driver) remind() (all bool, err error) {
 			if err != nil {
 				return false, err
 			}
-			if g.Status != flow.GateOpen || !g.ExpiresAt.After(now) || g.RemindAt == nil {
+			if !remindable(&g, now) {
 				return false, nil
 			}
-			g.StepIndex, g.Iteration = key.Index, key.Iteration
-			g.Reminded++
-			g.RemindAt = nextReminder(&g, now)
 			gates, at = append(gates, g), g.Due()
 		}
 		if next.IsZero() || at.Before(next) {
@@ -88,7 +97,7 @@ func (d *driver) remind() (all bool, err error) {
 	for _, g := range gates {
 		c.reminded(g)
 	}
-	c.park(next)
+	c.wakeAt(next)
 	return true, c.commit(d.ctx)
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,9 +82,6 @@ func (e *Engine) begin(ctx context.Context, by flow.Caller, def *compiled, versi
 	c.event(flow.EventRunStarted, nil, runData{Workflow: run.Workflow, By: by.Person})
 	if now {
 		c.c.Run.Status, c.c.Run.Owner, c.c.Run.Epoch = flow.RunRunning, e.Node, 1
-		if t := def.next(nil); !t.done {
-			c.started(t)
-		}
 	}
 	if err := c.commit(ctx); err != nil {
 		d.cancel()
@@ -95,7 +93,7 @@ func (e *Engine) begin(ctx context.Context, by flow.Caller, def *compiled, versi
 	}
 	view := e.view(d.run)
 	if now {
-		go func() { defer e.leave(); defer e.unregister(d); d.loop() }()
+		go e.drive(d)
 	} else {
 		d.cancel()
 		e.take(job{runID: run.ID})
@@ -148,20 +146,12 @@ func (e *Engine) cancelParked(ctx context.Context, by flow.Caller, run flow.Run)
 		return err
 	}
 	defer d.cancel()
-	gates, err := e.Records.Gates(ctx, run.Workspace, run.ID, string(flow.GateOpen), "", 100)
-	if err != nil {
-		return err
-	}
 	c := d.begin()
 	c.c.Claim = true // whoever may be about to wake it is refused
 	c.c.Run.Epoch++
-	for _, g := range gates {
-		g.Status, g.RemindAt = flow.GateClosed, nil
-		c.gate(g)
-		key := flow.StepKey{Index: g.StepIndex, Iteration: g.Iteration}
-		c.event(flow.EventGateClosed, &key, gateData{GateID: g.ID, Kind: g.Kind})
+	if err := c.cancel(ctx, by); err != nil {
+		return err
 	}
-	d.cancelInto(c, by)
 	return c.commit(ctx)
 }
 
@@ -181,7 +171,7 @@ func (e *Engine) GetRun(ctx context.Context, by flow.Caller, in *RunIn) (*RunVie
 	}
 	v := e.view(run)
 	v.Steps = stepViews(def, run, rows)
-	if run.Status == flow.RunWaiting {
+	if slices.ContainsFunc(rows, func(s flow.StepInstance) bool { return s.Status == flow.StepWaiting && s.Progress.GateID != "" }) {
 		v.Gates, err = e.Records.Gates(ctx, by.Workspace, run.ID, string(flow.GateOpen), "", 100)
 	}
 	return v, err

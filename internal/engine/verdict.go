@@ -8,9 +8,9 @@ import (
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
-// apply carries a verdict out. c may hold what led to it already: a gate that
-// was answered, a claim.
-func (d *driver) apply(c *change, n *node, inst flow.StepInstance, v flow.Verdict) (bool, error) {
+// apply carries a verdict out. The change may hold what led to it already: a
+// gate that was answered, a claim.
+func (c *change) apply(n *node, inst flow.StepInstance, v flow.Verdict) error {
 	p := &inst.Progress
 	if v.Case.ID != "" {
 		c.kase(v.Case)
@@ -22,7 +22,7 @@ func (d *driver) apply(c *change, n *node, inst flow.StepInstance, v flow.Verdic
 		p.Agent = v.Agent
 	}
 	if v.Kind == flow.VerdictGate && v.Gate.Kind == flow.GateNeedsAgent {
-		return false, d.openGate(c, n, inst, *v.Gate) // nothing is decided yet
+		return c.openGate(n, inst, *v.Gate) // nothing is decided yet
 	}
 	c.event(flow.EventStepAdapting, &inst.StepKey, v.Adapting)
 	c.log(n, &inst, "adapted", func(l *flow.Log) {
@@ -42,22 +42,21 @@ func (d *driver) apply(c *change, n *node, inst flow.StepInstance, v flow.Verdic
 	switch v.Kind {
 	case flow.VerdictOutput:
 		p.Source = v.Source
-		return d.complete(c, n, inst, d.masker.JSON(v.Output))
+		return c.complete(n, inst, c.d.masker.JSON(v.Output))
 	case flow.VerdictRetry, flow.VerdictTool:
-		return d.mend(c, n, inst, v)
+		return c.mend(n, inst, v)
 	case flow.VerdictAgain:
-		return d.askAgain(c, n, inst, v)
+		return c.askAgain(n, inst, v)
 	case flow.VerdictGate:
-		return false, d.openGate(c, n, inst, *v.Gate)
+		return c.openGate(n, inst, *v.Gate)
 	case flow.VerdictSkip:
-		return d.skip(c, n, inst, v)
+		return c.skip(n, inst, v)
 	}
-	c.giveUp(n, inst, v.Message)
-	return false, d.fail(c, runError(n, &inst, v.Message))
+	return c.giveUp(n, inst, v.Message)
 }
 
 // mend runs the step again, changed, or a tool in its place.
-func (d *driver) mend(c *change, n *node, inst flow.StepInstance, v flow.Verdict) (bool, error) {
+func (c *change) mend(n *node, inst flow.StepInstance, v flow.Verdict) error {
 	p := &inst.Progress
 	p.Mends++
 	p.Tries, p.Source, p.CaseID, p.GateID = 0, v.Source, "", ""
@@ -70,21 +69,16 @@ func (d *driver) mend(c *change, n *node, inst flow.StepInstance, v flow.Verdict
 		p.Tool = nil
 		p.Dropped = append(p.Dropped, v.Dropped...)
 		if err := layMods(p, v.Mods); err != nil {
-			return false, err
+			return err
 		}
 	}
 	startClock(p, n.TotalTimeout, c.now)
 	inst.Status, p.Phase = flow.StepRunning, flow.PhaseAttempt
 	if v.After > 0 {
-		c.backOff(n, inst, v.After, "retrying")
-		return false, c.commit(d.ctx)
+		return c.backOff(n, inst, v.After)
 	}
 	c.step(inst)
-	c.c.Run.Current = inst.StepKey.String()
-	if err := c.commit(d.ctx); err != nil {
-		return false, err
-	}
-	return true, nil
+	return c.commit(c.d.ctx)
 }
 
 // layMods lays new modifications over those that hold already.
@@ -105,39 +99,29 @@ func layMods(p *flow.Progress, mods json.RawMessage) error {
 }
 
 // askAgain freezes the same failure for the next recovery attempt.
-func (d *driver) askAgain(c *change, n *node, inst flow.StepInstance, v flow.Verdict) (bool, error) {
+func (c *change) askAgain(n *node, inst flow.StepInstance, v flow.Verdict) error {
 	p := &inst.Progress
 	if !v.NewEpisode {
 		p.Round++
 	}
 	p.GateID = ""
 	startClock(p, n.TotalTimeout, c.now)
-	config, err := d.resolve(n, p)
+	w := c.d.about(n, inst)
+	config, err := w.resolve()
 	if err != nil {
 		config = nil
 	}
-	k, err := d.e.Recovery.Freeze(d.ctx, d.failure(n, inst, config))
-	if err != nil {
-		c.giveUp(n, inst, d.masker.Text("recovery could not go on: "+err.Error()))
-		return false, d.fail(c, runError(n, &inst, "recovery could not go on"))
-	}
-	c.froze(n, inst, k)
-	if err := c.commit(d.ctx); err != nil {
-		return false, err
-	}
-	return true, nil // the loop finds the case
+	return c.freeze(n, inst, w.failure(config), "recovery could not go on")
 }
 
-// openGate parks the run on someone.
-func (d *driver) openGate(c *change, n *node, inst flow.StepInstance, g flow.Gate) error {
+// openGate parks a step on someone.
+func (c *change) openGate(n *node, inst flow.StepInstance, g flow.Gate) error {
 	stopClock(&inst.Progress, c.now)
-	d.arm(&g)
+	c.arm(&g)
 	due := g.Due()
 	inst.Status, inst.Progress.Phase, inst.Progress.GateID, inst.Progress.DueAt = flow.StepWaiting, flow.PhaseGated, g.ID, &due
 	c.step(inst)
 	c.gate(g)
-	c.park(due)
-	c.c.Run.Current = inst.StepKey.String()
 	data := gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, ExpiresAt: &g.ExpiresAt, Message: inst.Message}
 	if g.CaseID == "" { // nothing failed: the step itself asks
 		var a flow.Approval
@@ -154,17 +138,16 @@ func (d *driver) openGate(c *change, n *node, inst flow.StepInstance, g flow.Gat
 	if g.Kind == flow.GateNeedsAgent {
 		c.log(n, &inst, "waiting", func(l *flow.Log) { l.Message, l.Error = inst.Message, inst.Error })
 	}
-	c.event(flow.EventRunWaiting, nil, runData{WakeAt: &g.ExpiresAt})
-	return c.commit(d.ctx)
+	return c.commit(c.d.ctx)
 }
 
 // skip goes on without the step.
-func (d *driver) skip(c *change, n *node, inst flow.StepInstance, v flow.Verdict) (bool, error) {
+func (c *change) skip(n *node, inst flow.StepInstance, v flow.Verdict) error {
 	inst.Status, inst.Output, inst.FinishedAt = flow.StepSkipped, json.RawMessage("null"), c.now
 	inst.RecoverySource = v.Source
 	inst.Progress = flow.Progress{Mends: inst.Progress.Mends, Episode: inst.Progress.Episode}
 	c.step(inst)
 	c.event(flow.EventStepSkipped, &inst.StepKey, stepData{ID: n.ID, Type: n.Type, RecoverySource: v.Source, Message: v.Message})
 	c.log(n, &inst, "skipped", func(l *flow.Log) { l.Message = v.Message })
-	return d.goOn(c, &inst)
+	return c.commit(c.d.ctx)
 }

@@ -63,6 +63,9 @@ type StepType struct {
 	Lazy     []string        `json:"lazy,omitempty"`     // members of config that the type evaluates itself
 	Mendable []string        `json:"mendable,omitempty"` // fields of config that a recovery action may change
 	Clocked  bool            `json:"clocked"`            // whether total_timeout bounds it; a wait is not
+	// Concurrent says that the nested lists run at the same time: a step in one
+	// of them sees nothing of the others.
+	Concurrent bool `json:"concurrent,omitempty"`
 }
 
 // Walk calls visit for every step of the definition in index order.

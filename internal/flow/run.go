@@ -17,14 +17,14 @@ type Run struct {
 	Owner      string // the node that drives it, "" when nobody does
 	Epoch      int64  // grows with every claim; a Change of an older epoch is refused
 	Seq        int64  // the last event's sequence number
-	Current    string // the step instances at work, as StepKey texts joined by commas
+	Current    string // the step instances at work, or of a waiting run the parked ones, as StepKey texts joined by commas
 	Input      json.RawMessage
 	Output     json.RawMessage
 	Error      string // masked; "" unless failed
 	Author     string // the person who started it
 	CreatedAt  time.Time
 	FinishedAt time.Time // zero until finished
-	WakeAt     time.Time // when a parked run is due; zero if only someone can wake it
+	WakeAt     time.Time // when the first of its parked steps is due, also while others are at work; zero if none is parked
 	WakeSeq    int64     // a wake-up with another number is stale
 }
 
@@ -126,8 +126,9 @@ type Progress struct {
 	CaseID   string          `json:"caseId,omitempty"`   // the case that is being answered
 	GateID   string          `json:"gateId,omitempty"`   // the gate it is parked at
 	Hint     string          `json:"hint,omitempty"`     // a person's hint for this episode
-	Branch   string          `json:"branch,omitempty"`   // the nested list that was chosen
-	DueAt    *time.Time      `json:"dueAt,omitempty"`    // end of a back-off or of a wait
+	Branch   string          `json:"branch,omitempty"`   // the nested list that was chosen, or AllBranches
+	Stopped  bool            `json:"stopped,omitempty"`  // its run failed at another step meanwhile: a retry takes it up here
+	DueAt    *time.Time      `json:"dueAt,omitempty"`    // end of a back-off, of a wait or of the gate's time
 	Deadline *time.Time      `json:"deadline,omitempty"` // end of total_timeout while its clock runs
 	Left     time.Duration   `json:"left,omitempty"`     // what is left of it while a gate stops the clock
 	Failure  *Failed         `json:"failure,omitempty"`  // the last failure

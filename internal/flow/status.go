@@ -64,8 +64,8 @@ func (s StepStatus) Next() []StepStatus {
 		return []StepStatus{StepRunning, StepWaiting, StepSucceeded, StepFailed, StepSkipped}
 	case StepWaiting:
 		return []StepStatus{StepWaiting, StepRunning, StepSucceeded, StepFailed, StepSkipped}
-	case StepFailed:
-		return []StepStatus{StepRunning}
+	case StepFailed: // a person's retry of the run: again, or on with what it waited for
+		return []StepStatus{StepRunning, StepWaiting}
 	}
 	return nil
 }

@@ -20,7 +20,9 @@ type Call struct {
 // Outcome is how a step's attempt ends when it does not fail. Exactly one of
 // four: it is done with Value; it suspends itself until Until, and has Value
 // as its output then; the nested list Branch runs next, whose last step's
-// output becomes the step's; or a person has to approve.
+// output becomes the step's (with [AllBranches] every nested list runs, all at
+// the same time, and the array of their last outputs, in the order of the
+// definition, becomes the step's); or a person has to approve.
 type Outcome struct {
 	Value    json.RawMessage
 	Until    time.Time
@@ -28,6 +30,9 @@ type Outcome struct {
 	Approval *Approval
 	Logs     []string // lines for the step log
 }
+
+// AllBranches is the Branch of an [Outcome] that has every nested list run.
+const AllBranches = "*"
 
 // Approval is what a person is asked before the run goes on.
 type Approval struct {

@@ -49,6 +49,7 @@ func NewTable(d Deps) Table {
 		newHTTPRequest(d.HTTP),
 		newTransform(),
 		newConditional(),
+		parallel{},
 		humanApproval{},
 		wait{},
 		mcpCall{tools: d.Tools},

@@ -66,6 +66,13 @@ func samples() []sample {
 			run: `{"if": "1 == 1"}`,
 		},
 		{
+			name:  "parallel",
+			valid: []string{`{"branches": [[]]}`, `{"branches": [[{"type": "wait"}, {"type": "wait"}], [{"type": "wait"}]]}`, `{"branches": [` + strings.Repeat(`[],`, 63) + `[]]}`},
+			wrong: []string{`{}`, `{"branches": []}`, `{"branches": [{"type": "wait"}]}`, `{"branches": [["wait"]]}`, `{"branches": {"a": []}}`, `{"branches": "{{ input.a }}"}`,
+				`{"branches": [[]], "limit": 3}`, `{"branches": [` + strings.Repeat(`[],`, 64) + `[]]}`},
+			run: `{"branches": []}`, // its lists are taken out before it runs
+		},
+		{
 			name:   "human_approval",
 			valid:  []string{`{"message": "Pay {{ input.amount }}?"}`, `{"message": "Pay?", "form": {"type": "object"}, "deadline": "2d", "default": "refuse"}`},
 			wrong:  []string{`{}`, `{"message": 1}`, `{"message": "x", "default": "maybe"}`, `{"message": "x", "deadline": "soon"}`, `{"message": "x", "who": "me"}`},
