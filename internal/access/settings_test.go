@@ -18,7 +18,8 @@ func TestDefaultsAreTheContracts(t *testing.T) {
 	w := newWorld(t)
 	got, err := w.Recovery(t.Context(), w.by.Workspace)
 	want := flow.RecoverySettings{Mode: "sync", Timeout: 15 * time.Second, AgentTimeout: 300 * time.Second, HumanTimeout: 7 * 24 * time.Hour,
-		MaxAttempts: 2, Builtin: "rules", CodeFixApproval: "always"}
+		MaxAttempts: 2, Builtin: "rules", CodeFixApproval: "always",
+		Model: flow.ModelSettings{URL: "https://generativelanguage.googleapis.com/v1beta/openai", Name: "gemini-2.5-flash-lite", DailyTokens: 1000000}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Recovery = %+v, %v\nwant %+v", got, err, want)
 	}
@@ -31,6 +32,8 @@ func TestDefaultsAreTheContracts(t *testing.T) {
 		"recovery.allowed_hosts": "", "recovery.human_timeout": "604800", "recovery.a2a_auth_token": "<none>",
 		"gates.self_approval": "allow", "gates.remind_every": "86400",
 		"limits.output_bytes": "10485760", "limits.answer_bytes": "4194304", "limits.step_timeout_ms": "600000",
+		"model.url": "https://generativelanguage.googleapis.com/v1beta/openai", "model.name": "gemini-2.5-flash-lite", "model.key": "<none>",
+		"model.daily_tokens": "1000000",
 	}
 	list, err := w.SettingsList(t.Context(), w.by, nil)
 	if err != nil || len(list.Items) != len(defaults) {
@@ -102,7 +105,14 @@ func TestPutRefuses(t *testing.T) {
 		{"gates.remind_every", `59`, flow.CodeInvalid, "60 to 2592000 seconds, or 0 for never"},
 		{"recovery.mode", `"observe"`, flow.CodeInvalid, `"observe" is not served by this version yet (sync or agent)`},
 		{"recovery.mode", `"async"`, flow.CodeInvalid, "none of the values"},
-		{"recovery.builtin", `"model"`, flow.CodeInvalid, "not served by this version yet (rules or off)"},
+		{"recovery.builtin", `"gpt"`, flow.CodeInvalid, "none of the values (rules or model or off)"},
+		{"model.url", `"http://model.example.com/v1"`, flow.CodeInvalid, "may not be called: only https"},
+		{"model.url", `"https://u:p@model.example.com/v1"`, flow.CodeInvalid, "user name"},
+		{"model.url", `"model.example.com"`, flow.CodeInvalid, "no absolute URL"},
+		{"model.name", `"a b"`, flow.CodeInvalid, "cannot be the name of a model"},
+		{"model.key", `"short"`, flow.CodeInvalid, "8 to 8192"},
+		{"model.daily_tokens", `-1`, flow.CodeInvalid, "0 to 1000000000000"},
+		{"model.daily_tokens", `"many"`, flow.CodeInvalid, "not a whole number"},
 		{"recovery.code_fix_approval", `"sometimes"`, flow.CodeInvalid, "always or never"},
 		{"recovery.allowed_hosts", `"https://a.example"`, flow.CodeInvalid, "which is no host"},
 		{"recovery.allowed_hosts", `"*.example"`, flow.CodeInvalid, "which is no host"},

@@ -15,6 +15,7 @@ type casesCmd struct {
 	Show   casesShowCmd   `cmd:"" help:"A case: what failed, who was asked, what came back."`
 	Export casesExportCmd `cmd:"" help:"What an agent is shown, as JSON: for its tests."`
 	Replay casesReplayCmd `cmd:"" help:"Ask an agent about a case again; nothing is applied."`
+	Usage  casesUsageCmd  `cmd:"" help:"Tokens that the built-in model has used, by day."`
 
 	Pending casesPendingCmd `cmd:"" help:"The inbox: failed steps that wait for an agent."`
 	Answer  casesAnswerCmd  `cmd:"" help:"Answer a case in the inbox with a recovery action."`
@@ -95,6 +96,9 @@ func answered(a *app, k flow.Asked) {
 		mark, rest = a.ink.Warn("·"), "passed over: "+k.Rejection
 	}
 	fmt.Fprintf(a.out, "  %s %s %s  %s\n", mark, show.Line(strings.TrimSpace(k.Responder+" "+k.Target), 70), a.ink.Faint(show.Millis(k.DurationMS)), show.Line(rest, 200))
+	if u := k.Usage; u != nil {
+		fmt.Fprintf(a.out, "      %s\n", a.ink.Faint(tokens(*u)))
+	}
 	for _, n := range k.Notes {
 		fmt.Fprintf(a.out, "      %s\n", a.ink.Faint(show.Line(n, 200)))
 	}

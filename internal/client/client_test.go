@@ -160,6 +160,9 @@ func records(t *testing.T, c *client.Client, run string) {
 
 func cases(t *testing.T, c *client.Client, run string) {
 	t.Helper()
+	if l := ok[*client.List[flow.ModelDay]](t)(c.ModelUsage(t.Context(), client.Page{Limit: 5})); len(l.Items) != 0 {
+		t.Errorf("model usage: got %+v, want none", l.Items)
+	}
 	ctx := t.Context()
 	l := ok[*client.List[flow.Case]](t)(c.Cases(ctx, client.CaseFilter{RunID: run}))
 	if len(l.Items) == 0 {

@@ -47,6 +47,11 @@ func (c *Client) Case(ctx context.Context, id string) (*flow.Case, error) {
 	return send[flow.Case](ctx, c, http.MethodGet, at("/v1/cases/", id, ""), nil, nil)
 }
 
+// ModelUsage lists what the built-in model has used, newest day first.
+func (c *Client) ModelUsage(ctx context.Context, p Page) (*List[flow.ModelDay], error) {
+	return send[List[flow.ModelDay]](ctx, c, http.MethodGet, "/v1/model/usage", p.query(), nil)
+}
+
 // ReplayCase asks an agent about a case again; nothing is applied.
 func (c *Client) ReplayCase(ctx context.Context, id string, agent Agent) (*Replay, error) {
 	return send[Replay](ctx, c, http.MethodPost, at("/v1/cases/", id, "/replay"), nil, agent)

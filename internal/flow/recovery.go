@@ -105,6 +105,7 @@ type Asked struct {
 	Accepted   bool            `json:"accepted"`
 	Rejection  string          `json:"rejection,omitempty"` // why it was not used
 	Notes      []string        `json:"notes,omitempty"`     // what was ignored, dropped or changed in it
+	Usage      *Usage          `json:"usage,omitempty"`     // of the built-in model
 }
 
 // Failure is a step's failure as the engine hands it to recovery. It lives in

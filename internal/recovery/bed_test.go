@@ -27,6 +27,7 @@ type bed struct {
 	own      *fake               // a2a
 	mcp      *fake
 	rules    *fake
+	model    *fake
 	broken   error // reading settings fails with it
 	layers   []map[string]string
 	trier    Trier
@@ -50,8 +51,12 @@ func newBed(t *testing.T) *bed {
 }
 
 func (b *bed) desk() *Desk {
+	responders := []Responder{b.own, b.mcp, b.rules}
+	if b.model != nil {
+		responders = append(responders, b.model)
+	}
 	return New(Config{Settings: b, Secrets: b, Egress: b, Tools: b, Records: b, Trier: b.trier,
-		Responders: []Responder{b.own, b.mcp, b.rules},
+		Responders: responders,
 		Types: []flow.StepType{{Name: "http_request", Mendable: []string{"url", "method", "headers", "query", "body"}},
 			{Name: "transform"}},
 		Clock: b.clock, NewID: b.id, Log: slog.New(slog.DiscardHandler)})
@@ -193,6 +198,16 @@ func (b *bed) Gates(_ context.Context, _, _, _, after string, limit int) ([]flow
 	for _, g := range b.gates {
 		if g.ID > after && len(out) < limit {
 			out = append(out, g)
+		}
+	}
+	return out, nil
+}
+
+func (b *bed) ModelDays(_ context.Context, _, before string, limit int) ([]flow.ModelDay, error) {
+	var out []flow.ModelDay
+	for _, day := range []string{"2026-03-03", "2026-03-02", "2026-03-01"} {
+		if (before == "" || day < before) && len(out) < limit {
+			out = append(out, flow.ModelDay{Day: day})
 		}
 	}
 	return out, nil

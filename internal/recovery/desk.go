@@ -56,6 +56,8 @@ type Records interface {
 	Cases(ctx context.Context, workspace, runID, before string, limit int) ([]flow.Case, error)
 	Gate(ctx context.Context, workspace, id string) (flow.Gate, error)
 	Gates(ctx context.Context, workspace, runID, status, after string, limit int) ([]flow.Gate, error)
+	// ModelDays lists what the built-in model has used, newest day first.
+	ModelDays(ctx context.Context, workspace, before string, limit int) ([]flow.ModelDay, error)
 }
 
 // Config is what a desk is made of. All members but Sandbox are required.
@@ -67,7 +69,7 @@ type Config struct {
 	Records    Records
 	Trier      Trier
 	Sandbox    Sandbox         // runs code fixes; nil refuses them
-	Responders []Responder     // found by their names
+	Responders []Responder     // found by their names; rules is required
 	Types      []flow.StepType // what of each type's config a mend may change
 	Clock      flow.Clock
 	NewID      func(prefix string) string
@@ -108,6 +110,7 @@ type sitting struct {
 	summary   string // what it said, if that was valid
 	took      time.Duration
 	passed    string // why it was passed over
+	failed    string // why the built-in model was
 }
 
 // sit gathers what holds for a failure. On an error the sitting can still

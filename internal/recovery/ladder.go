@@ -13,7 +13,7 @@ const (
 	modeAgent   = "agent"
 	modeObserve = "observe"
 	builtinOff  = "off"
-	builtinStd  = "rules"
+	builtinStd  = "rules" // answers too where another built-in cannot
 )
 
 // defaultHumanTimeout holds where the settings cannot be read.
@@ -106,7 +106,8 @@ func (s *sitting) askOwn(ctx context.Context, own Responder) (v flow.Verdict, de
 		Adapting: s.adapting(), Case: s.kase}, true
 }
 
-// askBuiltin asks the built-in provider.
+// askBuiltin asks the built-in provider. Where that is a model which gives no
+// usable answer, the rules, which cost nothing, answer in its place.
 func (s *sitting) askBuiltin(ctx context.Context) flow.Verdict {
 	name := s.settings.Builtin
 	if name == "" {
@@ -115,11 +116,15 @@ func (s *sitting) askBuiltin(ctx context.Context) flow.Verdict {
 	if name == builtinOff {
 		return s.gate(flow.GateNeedsHuman, nil, nil, "the built-in is off (setting recovery.builtin)")
 	}
-	r := s.d.responders[name]
-	if r == nil {
+	if s.d.responders[name] == nil {
 		return s.gate(flow.GateNeedsHuman, nil, nil, "there is no built-in "+quoted(name)+" in this version")
 	}
-	p, why := s.consult(ctx, r, flow.SourceBuiltin)
+	p, why := s.consult(ctx, s.d.responders[name], flow.SourceBuiltin)
+	if p == nil && name != builtinStd {
+		s.failed = "the built-in " + name + " gave no usable answer: " + why
+		p, why = s.consult(ctx, s.d.responders[builtinStd], flow.SourceBuiltin)
+		name = builtinStd
+	}
 	switch {
 	case p == nil:
 		return s.gate(flow.GateNeedsHuman, nil, nil, "the built-in ("+name+") gave no usable answer: "+why)

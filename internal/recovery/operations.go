@@ -24,6 +24,12 @@ type CasesListIn struct {
 	After string `query:"after" doc:"The cursor that the page before gave as next."`
 }
 
+// ModelUsageIn pages through days, newest first.
+type ModelUsageIn struct {
+	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Items on a page."`
+	After string `query:"after" doc:"The cursor that the page before gave as next."`
+}
+
 // CaseIn names a case.
 type CaseIn struct {
 	ID string `path:"id"`
@@ -100,6 +106,16 @@ func (d *Desk) CasesList(ctx context.Context, by flow.Caller, in *CasesListIn) (
 		return nil, err
 	}
 	return paged(rows, limit, func(k flow.Case) string { return k.ID }), nil
+}
+
+// ModelUsage lists what the built-in model has used in the workspace, by day.
+func (d *Desk) ModelUsage(ctx context.Context, by flow.Caller, in *ModelUsageIn) (*List[flow.ModelDay], error) {
+	limit := page(in.Limit)
+	rows, err := d.c.Records.ModelDays(ctx, by.Workspace, in.After, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	return paged(rows, limit, func(m flow.ModelDay) string { return m.Day }), nil
 }
 
 // CasesGet gives one case; not_found if there is none.

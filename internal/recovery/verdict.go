@@ -87,6 +87,9 @@ func (s *sitting) told(p *plan) string {
 
 // prefixed puts before a message why the own agent was passed over.
 func (s *sitting) prefixed(text string) string {
+	if s.failed != "" && !strings.Contains(text, s.failed) {
+		text = s.failed + "; " + text
+	}
 	if s.passed != "" && !strings.HasPrefix(text, "your agent was passed over") {
 		text = "your agent was passed over: " + s.passed + "; " + text
 	}
