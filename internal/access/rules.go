@@ -63,7 +63,7 @@ func rules() map[string]rule {
 			check: checkAgentURL, set: func(h *holds, v string) { h.recovery.A2AAgentURL = v }},
 		{key: keyAgentToken, about: "the bearer token for that agent", fix: "8 to 8192 printable characters without spaces, and without the word Bearer",
 			own: true, writeOnly: true, check: checkToken, set: func(*holds, string) {}},
-		oneOf("recovery.mode", "how a failed step's own agent is asked", []string{"sync", "agent"}, []string{"observe"},
+		oneOf("recovery.mode", "how a failed step's own agent is asked", []string{"sync", "agent", "observe"}, nil,
 			func(h *holds, v string) { h.recovery.Mode = v }),
 		duration("recovery.agent_timeout", 300, 30, 3600, time.Second, "how long the inbox waits for an agent",
 			func(h *holds, d time.Duration) { h.recovery.AgentTimeout = d }),

@@ -67,6 +67,7 @@ type Recovery interface {
 type Cases interface {
 	CasesList(context.Context, flow.Caller, *recovery.CasesListIn) (*recovery.List[flow.Case], error)
 	CasesGet(context.Context, flow.Caller, *recovery.CaseIn) (*flow.Case, error)
+	CasesObserved(context.Context, flow.Caller, *recovery.ObservedIn) (*recovery.ObservedView, error)
 	ModelUsage(context.Context, flow.Caller, *recovery.ModelUsageIn) (*recovery.List[flow.ModelDay], error)
 }
 

@@ -22,7 +22,8 @@ type casesCmd struct {
 }
 
 type casesListCmd struct {
-	RunID string `name:"run" help:"Only those of this run."`
+	RunID    string `name:"run" help:"Only those of this run."`
+	Observed bool   `help:"What your agent would have done where it is only observed, and a sum."`
 	paging
 	connection
 }
@@ -31,15 +32,19 @@ type casesListCmd struct {
 func (casesListCmd) Help() string {
 	return `Examples:
   longstop cases list
-  longstop cases list --run RUN --json | jq .items[].id`
+  longstop cases list --run RUN --json | jq .items[].id
+  longstop cases list --observed        # recovery.mode is observe: has your agent earned trust?`
 }
 
 // Run lists cases.
 func (c *casesListCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
-		l, err := s.Cases(a.ctx, client.CaseFilter{Page: c.page(), RunID: c.RunID})
+		l, err := s.Cases(a.ctx, client.CaseFilter{Page: c.page(), RunID: c.RunID, Observed: c.Observed})
 		if err != nil {
 			return err
+		}
+		if c.Observed {
+			return a.observed(s, c.JSON, l)
 		}
 		var rows [][]string
 		for _, k := range l.Items {
@@ -78,6 +83,9 @@ func (c *casesShowCmd) Run(a *app) error {
 		}
 		for _, asked := range k.Asked {
 			answered(a, asked)
+		}
+		if k.Observed != nil {
+			a.wouldHave(*k.Observed)
 		}
 		if k.Before != nil || k.After != nil {
 			show.Diff(a.out, a.ink, "      ", k.Before, k.After)

@@ -92,6 +92,7 @@ type Case struct {
 	Outcome   string          `json:"outcome,omitempty"`  // one line: "retry_with_params by byoa", "needs_human gate opened"
 	Before    any             `json:"before,omitempty"`   // the config as it was, where a mend changed it
 	After     any             `json:"after,omitempty"`    // the config as it became
+	Observed  *Observation    `json:"observed,omitempty"` // what the own agent would have done, where it is only observed
 }
 
 // Asked is one responder's part in a case.

@@ -30,6 +30,9 @@ const defaultHumanTimeout = 7 * 24 * time.Hour
 //     next even where recovery.max_attempts is 1;
 //   - whatever is left goes to a person.
 //
+// Where recovery.mode is observe the own agent is asked beside the run: what
+// it answers decides nothing, and nobody waits for it.
+//
 // It never errs: what goes wrong opens a gate.
 func (d *Desk) Decide(ctx context.Context, f flow.Failure, k flow.Case) flow.Verdict {
 	s, err := d.sit(ctx, f, k)
@@ -44,7 +47,9 @@ func (d *Desk) Decide(ctx context.Context, f flow.Failure, k flow.Case) flow.Ver
 	if allowed := s.allowed(); p.Round >= allowed {
 		return s.gate(flow.GateNeedsHuman, nil, nil, fmt.Sprintf("%s spent (setting recovery.max_attempts)", attempts(allowed)))
 	}
-	if own := s.own(); own != nil && p.Round == 0 {
+	if observed := s.settings.Mode == modeObserve || s.kase.Observed != nil; observed {
+		s.observe()
+	} else if own := s.own(); own != nil && p.Round == 0 {
 		if v, decided := s.askOwn(ctx, own); decided {
 			return v
 		}
@@ -69,12 +74,14 @@ func attempts(n int) string {
 
 // own is the workspace's own agent, or nil. With both an A2A agent and an MCP
 // server set, the MCP server is not called.
-func (s *sitting) own() Responder {
+func (s *sitting) own() Responder { return s.d.own(s.settings) }
+
+func (d *Desk) own(settings flow.RecoverySettings) Responder {
 	switch {
-	case s.settings.A2AAgentURL != "":
-		return s.d.responders["a2a"]
-	case s.settings.MCPServerID != "":
-		return s.d.responders["mcp"]
+	case settings.A2AAgentURL != "":
+		return d.responders["a2a"]
+	case settings.MCPServerID != "":
+		return d.responders["mcp"]
 	}
 	return nil
 }
@@ -88,12 +95,6 @@ func (s *sitting) askOwn(ctx context.Context, own Responder) (v flow.Verdict, de
 		return flow.Verdict{}, false
 	}
 	s.summary = string(p.action.Type) + ": " + p.action.Diagnosis
-	if s.settings.Mode == modeObserve {
-		s.passed = "recovery.mode is observe: the answer is recorded and not applied"
-		last := &s.kase.Asked[len(s.kase.Asked)-1]
-		last.Accepted, last.Rejection = false, s.passed
-		return flow.Verdict{}, false
-	}
 	if p.action.Type != flow.ActionNeedsHuman {
 		return s.verdict(p), true
 	}

@@ -90,6 +90,9 @@ func (s *sitting) prefixed(text string) string {
 	if s.failed != "" && !strings.Contains(text, s.failed) {
 		text = s.failed + "; " + text
 	}
+	if s.beside != "" && !strings.Contains(text, s.beside) {
+		text = s.beside + "; " + text
+	}
 	if s.passed != "" && !strings.HasPrefix(text, "your agent was passed over") {
 		text = "your agent was passed over: " + s.passed + "; " + text
 	}

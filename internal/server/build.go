@@ -68,7 +68,7 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.tools = tools
 	p.sandbox = sandbox.New(sandbox.Options{CacheDir: f.cache()})
 	types := step.NewTable(step.Deps{HTTP: outside, Tools: tools, Sandbox: p.sandbox})
-	p.desk = recovery.New(recovery.Config{Settings: p.access, Secrets: p.access, Egress: guard, Tools: tools, Records: p.store,
+	p.desk = recovery.New(recovery.Config{Settings: p.access, Secrets: p.access, Egress: guard, Tools: tools, Records: p.store, Observations: p.store,
 		Trier:      responder.NewTrial(wire, tools),
 		Sandbox:    p.sandbox,
 		Responders: []recovery.Responder{p.agents, responder.NewMCP(tools), responder.NewRules(c.Clock), p.model},
