@@ -119,5 +119,8 @@ func (s *Service) base(sp *space) (holds, error) {
 			h.recovery.A2AAuthToken = sp.token
 		}
 	}
+	if tokenOrigin(sp.settings[keyModelKey]) == originOf(h.recovery.Model.URL) {
+		h.recovery.Model.Key = sp.modelKey
+	}
 	return h, nil
 }

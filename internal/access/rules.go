@@ -19,6 +19,7 @@ const (
 	keyAgentURL   = "recovery.a2a_agent_url"
 	keyAgentToken = "recovery.a2a_auth_token"
 	keyMCPServer  = "recovery.mcp_server_id"
+	keyBuiltin    = "recovery.builtin"
 )
 
 // holds is what settings make up together.
@@ -62,13 +63,13 @@ func rules() map[string]rule {
 			check: checkAgentURL, set: func(h *holds, v string) { h.recovery.A2AAgentURL = v }},
 		{key: keyAgentToken, about: "the bearer token for that agent", fix: "8 to 8192 printable characters without spaces, and without the word Bearer",
 			own: true, writeOnly: true, check: checkToken, set: func(*holds, string) {}},
-		oneOf("recovery.mode", "how a failed step's own agent is asked", []string{"sync", "agent"}, []string{"observe"},
+		oneOf("recovery.mode", "how a failed step's own agent is asked", []string{"sync", "agent", "observe"}, nil,
 			func(h *holds, v string) { h.recovery.Mode = v }),
 		duration("recovery.agent_timeout", 300, 30, 3600, time.Second, "how long the inbox waits for an agent",
 			func(h *holds, d time.Duration) { h.recovery.AgentTimeout = d }),
 		whole("recovery.max_attempts", 2, 1, 5, "", "recovery attempts of an episode, after which a person is called",
 			func(h *holds, n int64) { h.recovery.MaxAttempts = int(n) }),
-		oneOf("recovery.builtin", "the built-in responder", []string{"rules", "off"}, []string{"model"},
+		oneOf(keyBuiltin, "the built-in responder", []string{"rules", "model", "off"}, nil,
 			func(h *holds, v string) { h.recovery.Builtin = v }),
 		oneOf("recovery.code_fix_approval", "whether a person approves code that an agent wrote", []string{"always", "never"}, nil,
 			func(h *holds, v string) { h.recovery.CodeFixApproval = v }),
@@ -83,6 +84,7 @@ func rules() map[string]rule {
 			func(h *holds, v string) { h.gates.DenySelfApproval = v == "deny" })),
 		ownLimit(reminder("gates.remind_every", 86400, 60, 2592000, "how often a gate that waits for a person sends a reminder, where a step does not say",
 			func(h *holds, d time.Duration) { h.gates.RemindEvery = d })))
+	all = append(all, modelRules()...)
 	limits := flow.DefaultLimits()
 	all = append(all,
 		ownLimit(whole("limits.output_bytes", limits.OutputBytes, 1<<10, 100<<20, "bytes", "the largest output of a step",
@@ -100,8 +102,7 @@ func rules() map[string]rule {
 
 // later lists settings that a later version serves: not unknown, but not here.
 func later() []string {
-	return []string{"limits.retention_days", "notify.url", "notify.secret", "model.url", "model.name", "model.key", "model.daily_tokens",
-		"agents.card_signatures"}
+	return []string{"limits.retention_days", "notify.url", "notify.secret", "agents.card_signatures"}
 }
 
 func ownLimit(r rule) rule { r.own = true; return r }
@@ -216,7 +217,7 @@ func hostList(v string) []string {
 // setting is not repeated.
 func (r rule) wrong(value, why string) *flow.Error {
 	shown := strconv.Quote(clip(value))
-	if r.writeOnly || r.key == keyAgentURL { // a URL may hold a key of its own
+	if r.writeOnly || r.key == keyAgentURL || r.key == keyModelURL { // a URL may hold a key of its own
 		shown = "the value"
 	}
 	return flow.Errorf(flow.CodeInvalid, "%s %s", shown, why).At(r.key).Right(r.fix)

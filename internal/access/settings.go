@@ -93,6 +93,10 @@ func (s *Service) SettingsPut(ctx context.Context, by flow.Caller, in *PutSettin
 		return s.putAgentURL(ctx, r, row)
 	case keyAgentToken:
 		return s.putAgentToken(ctx, r, row)
+	case keyModelURL:
+		return s.putModelURL(ctx, r, row)
+	case keyModelKey:
+		return s.putModelKey(ctx, r, row)
 	}
 	return s.putSetting(ctx, r, row)
 }
@@ -107,6 +111,9 @@ func (s *Service) SettingsDelete(ctx context.Context, by flow.Caller, in *Settin
 }
 
 func (s *Service) removeSetting(ctx context.Context, by flow.Caller, r rule) (*SettingView, error) {
+	if r.key == keyModelURL {
+		return s.removeModelURL(ctx, by, r)
+	}
 	defer s.forget(by.Workspace)
 	if err := s.c.Settings.DeleteSetting(ctx, by.Workspace, r.key); err != nil {
 		return nil, err
@@ -133,6 +140,13 @@ func (s *Service) putSetting(ctx context.Context, r rule, row flow.Setting) (*Se
 		return nil, err
 	}
 	v := r.view(map[string]flow.Setting{row.Key: row})
+	if r.key == keyBuiltin && row.Value == "model" {
+		stored, err := s.stored(ctx, row.Workspace)
+		if err != nil {
+			return nil, err
+		}
+		v.Warnings = unready(stored)
+	}
 	return &v, nil
 }
 

@@ -18,7 +18,8 @@ func TestDefaultsAreTheContracts(t *testing.T) {
 	w := newWorld(t)
 	got, err := w.Recovery(t.Context(), w.by.Workspace)
 	want := flow.RecoverySettings{Mode: "sync", Timeout: 15 * time.Second, AgentTimeout: 300 * time.Second, HumanTimeout: 7 * 24 * time.Hour,
-		MaxAttempts: 2, Builtin: "rules", CodeFixApproval: "always"}
+		MaxAttempts: 2, Builtin: "rules", CodeFixApproval: "always",
+		Model: flow.ModelSettings{URL: "https://generativelanguage.googleapis.com/v1beta/openai", Name: "gemini-2.5-flash-lite", DailyTokens: 1000000}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Recovery = %+v, %v\nwant %+v", got, err, want)
 	}
@@ -31,6 +32,8 @@ func TestDefaultsAreTheContracts(t *testing.T) {
 		"recovery.allowed_hosts": "", "recovery.human_timeout": "604800", "recovery.a2a_auth_token": "<none>",
 		"gates.self_approval": "allow", "gates.remind_every": "86400",
 		"limits.output_bytes": "10485760", "limits.answer_bytes": "4194304", "limits.step_timeout_ms": "600000",
+		"model.url": "https://generativelanguage.googleapis.com/v1beta/openai", "model.name": "gemini-2.5-flash-lite", "model.key": "<none>",
+		"model.daily_tokens": "1000000",
 	}
 	list, err := w.SettingsList(t.Context(), w.by, nil)
 	if err != nil || len(list.Items) != len(defaults) {
@@ -52,7 +55,7 @@ func TestPutTakesStringsAndNumbersInRange(t *testing.T) {
 		{"recovery.agent_timeout", `30`, "30"}, {"recovery.agent_timeout", `"3600"`, "3600"},
 		{"recovery.max_attempts", `1`, "1"}, {"recovery.max_attempts", `5`, "5"},
 		{"recovery.human_timeout", `60`, "60"}, {"recovery.human_timeout", `2592000`, "2592000"},
-		{"recovery.mode", `"sync"`, "sync"}, {"recovery.mode", `"agent"`, "agent"}, {"recovery.builtin", `"off"`, "off"}, {"recovery.code_fix_approval", `"never"`, "never"},
+		{"recovery.mode", `"sync"`, "sync"}, {"recovery.mode", `"agent"`, "agent"}, {"recovery.mode", `"observe"`, "observe"}, {"recovery.builtin", `"off"`, "off"}, {"recovery.code_fix_approval", `"never"`, "never"},
 		{"recovery.allowed_hosts", `"api.example.com, B.example.com:8443,10.1.2.3,[::1]:80"`, "api.example.com, B.example.com:8443,10.1.2.3,[::1]:80"},
 		{"recovery.allowed_hosts", `["a.example","b.example"]`, "a.example,b.example"},
 		{"gates.remind_every", `0`, "0"}, {"gates.self_approval", `"deny"`, "deny"},
@@ -100,9 +103,15 @@ func TestPutRefuses(t *testing.T) {
 		{"recovery.human_timeout", `2592001`, flow.CodeInvalid, "60 to 2592000 seconds"},
 		{"gates.self_approval", `"maybe"`, flow.CodeInvalid, "allow or deny"},
 		{"gates.remind_every", `59`, flow.CodeInvalid, "60 to 2592000 seconds, or 0 for never"},
-		{"recovery.mode", `"observe"`, flow.CodeInvalid, `"observe" is not served by this version yet (sync or agent)`},
-		{"recovery.mode", `"async"`, flow.CodeInvalid, "none of the values"},
-		{"recovery.builtin", `"model"`, flow.CodeInvalid, "not served by this version yet (rules or off)"},
+		{"recovery.mode", `"async"`, flow.CodeInvalid, "none of the values (sync or agent or observe)"},
+		{"recovery.builtin", `"gpt"`, flow.CodeInvalid, "none of the values (rules or model or off)"},
+		{"model.url", `"http://model.example.com/v1"`, flow.CodeInvalid, "may not be called: only https"},
+		{"model.url", `"https://u:p@model.example.com/v1"`, flow.CodeInvalid, "user name"},
+		{"model.url", `"model.example.com"`, flow.CodeInvalid, "no absolute URL"},
+		{"model.name", `"a b"`, flow.CodeInvalid, "cannot be the name of a model"},
+		{"model.key", `"short"`, flow.CodeInvalid, "8 to 8192"},
+		{"model.daily_tokens", `-1`, flow.CodeInvalid, "0 to 1000000000000"},
+		{"model.daily_tokens", `"many"`, flow.CodeInvalid, "not a whole number"},
 		{"recovery.code_fix_approval", `"sometimes"`, flow.CodeInvalid, "always or never"},
 		{"recovery.allowed_hosts", `"https://a.example"`, flow.CodeInvalid, "which is no host"},
 		{"recovery.allowed_hosts", `"*.example"`, flow.CodeInvalid, "which is no host"},
@@ -299,7 +308,7 @@ func TestCheckRecovery(t *testing.T) {
 	if got := w.CheckRecovery(map[string]string{"recovery.mode": "sync", "recovery.mcp_server_id": "mine"}); got != nil {
 		t.Errorf("got %+v, want no problems", got)
 	}
-	got := w.CheckRecovery(map[string]string{"recovery.mode": "observe", "recovery.a2a_agent_url": "https://x.example", "recovery.a2a_auth_token": "12345678",
+	got := w.CheckRecovery(map[string]string{"recovery.mode": "watch", "recovery.a2a_agent_url": "https://x.example", "recovery.a2a_auth_token": "12345678",
 		"recovery.typo": "1", "limits.output_bytes": "2000", "recovery.timeout_ms": "", "recovery.mcp_server_id": "no/id"})
 	var fields []string
 	for _, p := range got {
@@ -310,7 +319,7 @@ func TestCheckRecovery(t *testing.T) {
 	}
 	want := []string{"limits.output_bytes: only the workspace has this setting", "recovery.a2a_agent_url: only the workspace has this setting",
 		"recovery.a2a_auth_token: only the workspace has this setting", `recovery.mcp_server_id: "no/id" is no id of an MCP server`,
-		`recovery.mode: "observe" is not served by this version yet`, "recovery.timeout_ms: the value is empty", "recovery.typo: there is no such recovery setting"}
+		`recovery.mode: "watch" is none of the values`, "recovery.timeout_ms: the value is empty", "recovery.typo: there is no such recovery setting"}
 	if !slices.Equal(fields, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(fields, "\n"), strings.Join(want, "\n"))
 	}

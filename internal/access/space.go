@@ -16,6 +16,7 @@ import (
 type space struct {
 	settings map[string]flow.Setting
 	token    string            // of the workspace's A2A agent
+	modelKey string            // of the built-in model
 	values   map[string]string // secrets in the clear, by name
 	servers  map[string]server
 	masker   *secret.Masker
@@ -59,12 +60,16 @@ func (s *Service) readSpace(ctx context.Context, workspace string) (*space, erro
 		}
 		sp.servers[v.ID] = server{v, headers}
 	}
-	if row, ok := sp.settings[keyAgentToken]; ok {
-		plain, err := s.open(workspace, "setting/"+keyAgentToken, row.Sealed)
+	for key, to := range map[string]*string{keyAgentToken: &sp.token, keyModelKey: &sp.modelKey} {
+		row, ok := sp.settings[key]
+		if !ok {
+			continue
+		}
+		plain, err := s.open(workspace, "setting/"+key, row.Sealed)
 		if err != nil {
 			return nil, err
 		}
-		sp.token = string(plain)
+		*to = string(plain)
 	}
 	sp.masker = secret.NewMasker(sp.values, sp.hidden())
 	sp.base, sp.baseErr = s.base(sp)
@@ -82,12 +87,15 @@ func (s *Service) open(workspace, name string, sealed []byte) ([]byte, error) {
 }
 
 // hidden gives the values that are masked but are nobody's to put back: the
-// agent's token and the headers of MCP servers. Headers that are no secret in
+// agent's token, the model's key and the headers of MCP servers. Headers that are no secret in
 // any API stay readable, and of "Bearer xyz" only xyz is masked.
 func (sp *space) hidden() map[string]string {
 	out := map[string]string{}
 	if sp.token != "" {
 		out[keyAgentToken] = sp.token
+	}
+	if sp.modelKey != "" {
+		out[keyModelKey] = sp.modelKey
 	}
 	scheme := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{1,20} +(\S{8,})$`)
 	open := []string{"accept", "accept-language", "content-type", "user-agent", "cache-control", "mcp-protocol-version"}

@@ -374,3 +374,11 @@ func (*desk) RecoverySchema(context.Context, flow.Caller, *recovery.None) (*reco
 	c := recovery.Schema()
 	return &c, nil
 }
+
+func (*desk) ModelUsage(context.Context, flow.Caller, *recovery.ModelUsageIn) (*recovery.List[flow.ModelDay], error) {
+	return &recovery.List[flow.ModelDay]{Items: []flow.ModelDay{}}, nil
+}
+
+func (*desk) CasesObserved(context.Context, flow.Caller, *recovery.ObservedIn) (*recovery.ObservedView, error) {
+	return &recovery.ObservedView{Agents: []recovery.ObservedAgent{}}, nil
+}

@@ -20,6 +20,10 @@ func mountCases(a *API, s Recovery) {
 		route{method: http.MethodGet, path: "/v1/cases"}, Recovery.CasesList)
 	serve(a, s, agents(offered("cases.get", "A case", flow.RoleViewer)),
 		route{method: http.MethodGet, path: "/v1/cases/{id}"}, Recovery.CasesGet)
+	serve(a, s, offered("cases.observed", "What your agent would have done where it is only observed, summed up", flow.RoleViewer),
+		route{method: http.MethodGet, path: "/v1/cases/observed"}, Recovery.CasesObserved)
+	serve(a, s, offered("model.usage", "Tokens that the built-in model has used, by day", flow.RoleViewer),
+		route{method: http.MethodGet, path: "/v1/model/usage"}, Recovery.ModelUsage)
 	serve(a, s, offered("cases.replay", "Ask an agent about a case again, applying nothing", flow.RoleOperator),
 		route{method: http.MethodPost, path: "/v1/cases/{id}/replay"}, Recovery.CasesReplay)
 	serve(a, s, offered("agents.test", "Try an agent with a failure", flow.RoleOperator),

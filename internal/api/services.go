@@ -55,13 +55,20 @@ type Inbox interface {
 
 // Recovery shows cases and gates and tries agents.
 type Recovery interface {
-	CasesList(context.Context, flow.Caller, *recovery.CasesListIn) (*recovery.List[flow.Case], error)
-	CasesGet(context.Context, flow.Caller, *recovery.CaseIn) (*flow.Case, error)
+	Cases
 	CasesReplay(context.Context, flow.Caller, *recovery.ReplayIn) (*recovery.ReplayView, error)
 	AgentsTest(context.Context, flow.Caller, *recovery.AgentsTestIn) (*recovery.TrialResult, error)
 	GatesList(context.Context, flow.Caller, *recovery.GatesListIn) (*recovery.List[flow.Gate], error)
 	GatesGet(context.Context, flow.Caller, *recovery.GateIn) (*flow.Gate, error)
 	RecoverySchema(context.Context, flow.Caller, *recovery.None) (*recovery.Contract, error)
+}
+
+// Cases shows frozen failures, and what answering them has cost.
+type Cases interface {
+	CasesList(context.Context, flow.Caller, *recovery.CasesListIn) (*recovery.List[flow.Case], error)
+	CasesGet(context.Context, flow.Caller, *recovery.CaseIn) (*flow.Case, error)
+	CasesObserved(context.Context, flow.Caller, *recovery.ObservedIn) (*recovery.ObservedView, error)
+	ModelUsage(context.Context, flow.Caller, *recovery.ModelUsageIn) (*recovery.List[flow.ModelDay], error)
 }
 
 // Access is what this face needs of keys, settings, secrets and servers.

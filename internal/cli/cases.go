@@ -15,13 +15,15 @@ type casesCmd struct {
 	Show   casesShowCmd   `cmd:"" help:"A case: what failed, who was asked, what came back."`
 	Export casesExportCmd `cmd:"" help:"What an agent is shown, as JSON: for its tests."`
 	Replay casesReplayCmd `cmd:"" help:"Ask an agent about a case again; nothing is applied."`
+	Usage  casesUsageCmd  `cmd:"" help:"Tokens that the built-in model has used, by day."`
 
 	Pending casesPendingCmd `cmd:"" help:"The inbox: failed steps that wait for an agent."`
 	Answer  casesAnswerCmd  `cmd:"" help:"Answer a case in the inbox with a recovery action."`
 }
 
 type casesListCmd struct {
-	RunID string `name:"run" help:"Only those of this run."`
+	RunID    string `name:"run" help:"Only those of this run."`
+	Observed bool   `help:"What your agent would have done where it is only observed, and a sum."`
 	paging
 	connection
 }
@@ -30,15 +32,19 @@ type casesListCmd struct {
 func (casesListCmd) Help() string {
 	return `Examples:
   longstop cases list
-  longstop cases list --run RUN --json | jq .items[].id`
+  longstop cases list --run RUN --json | jq .items[].id
+  longstop cases list --observed        # recovery.mode is observe: has your agent earned trust?`
 }
 
 // Run lists cases.
 func (c *casesListCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
-		l, err := s.Cases(a.ctx, client.CaseFilter{Page: c.page(), RunID: c.RunID})
+		l, err := s.Cases(a.ctx, client.CaseFilter{Page: c.page(), RunID: c.RunID, Observed: c.Observed})
 		if err != nil {
 			return err
+		}
+		if c.Observed {
+			return a.observed(s, c.JSON, l)
 		}
 		var rows [][]string
 		for _, k := range l.Items {
@@ -78,6 +84,9 @@ func (c *casesShowCmd) Run(a *app) error {
 		for _, asked := range k.Asked {
 			answered(a, asked)
 		}
+		if k.Observed != nil {
+			a.wouldHave(*k.Observed)
+		}
 		if k.Before != nil || k.After != nil {
 			show.Diff(a.out, a.ink, "      ", k.Before, k.After)
 		}
@@ -95,6 +104,9 @@ func answered(a *app, k flow.Asked) {
 		mark, rest = a.ink.Warn("·"), "passed over: "+k.Rejection
 	}
 	fmt.Fprintf(a.out, "  %s %s %s  %s\n", mark, show.Line(strings.TrimSpace(k.Responder+" "+k.Target), 70), a.ink.Faint(show.Millis(k.DurationMS)), show.Line(rest, 200))
+	if u := k.Usage; u != nil {
+		fmt.Fprintf(a.out, "      %s\n", a.ink.Faint(tokens(*u)))
+	}
 	for _, n := range k.Notes {
 		fmt.Fprintf(a.out, "      %s\n", a.ink.Faint(show.Line(n, 200)))
 	}

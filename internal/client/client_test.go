@@ -160,6 +160,15 @@ func records(t *testing.T, c *client.Client, run string) {
 
 func cases(t *testing.T, c *client.Client, run string) {
 	t.Helper()
+	if o := ok[*client.Observed](t)(c.Observed(t.Context(), "broken", 10)); o.Cases != 0 || len(o.Agents) != 0 {
+		t.Errorf("observed: got %+v, want nothing", o)
+	}
+	if l := ok[*client.List[flow.Case]](t)(c.Cases(t.Context(), client.CaseFilter{Observed: true})); len(l.Items) != 0 {
+		t.Errorf("observed cases: got %d, want none", len(l.Items))
+	}
+	if l := ok[*client.List[flow.ModelDay]](t)(c.ModelUsage(t.Context(), client.Page{Limit: 5})); len(l.Items) != 0 {
+		t.Errorf("model usage: got %+v, want none", l.Items)
+	}
 	ctx := t.Context()
 	l := ok[*client.List[flow.Case]](t)(c.Cases(ctx, client.CaseFilter{RunID: run}))
 	if len(l.Items) == 0 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -34,17 +36,38 @@ func (c *Client) AnswerGate(ctx context.Context, id string, a flow.GateAnswer) (
 // CaseFilter narrows a list of cases; "" stands for all.
 type CaseFilter struct {
 	Page
-	RunID string
+	RunID    string
+	Observed bool // only those about which the own agent was observed
 }
 
 // Cases lists cases, newest first.
 func (c *Client) Cases(ctx context.Context, f CaseFilter) (*List[flow.Case], error) {
-	return send[List[flow.Case]](ctx, c, http.MethodGet, "/v1/cases", with(f.query(), "runId", f.RunID), nil)
+	q := with(f.query(), "runId", f.RunID)
+	if f.Observed {
+		q = with(q, "observed", "true")
+	}
+	return send[List[flow.Case]](ctx, c, http.MethodGet, "/v1/cases", q, nil)
+}
+
+// Observed sums up what observed agents would have done: the newest observed
+// cases, of one workflow if it is not "", as many as cases says (0 for the
+// server's default).
+func (c *Client) Observed(ctx context.Context, workflow string, cases int) (*Observed, error) {
+	q := with(url.Values{}, "workflow", workflow)
+	if cases > 0 {
+		q = with(q, "cases", strconv.Itoa(cases))
+	}
+	return send[Observed](ctx, c, http.MethodGet, "/v1/cases/observed", q, nil)
 }
 
 // Case gives a case.
 func (c *Client) Case(ctx context.Context, id string) (*flow.Case, error) {
 	return send[flow.Case](ctx, c, http.MethodGet, at("/v1/cases/", id, ""), nil, nil)
+}
+
+// ModelUsage lists what the built-in model has used, newest day first.
+func (c *Client) ModelUsage(ctx context.Context, p Page) (*List[flow.ModelDay], error) {
+	return send[List[flow.ModelDay]](ctx, c, http.MethodGet, "/v1/model/usage", p.query(), nil)
 }
 
 // ReplayCase asks an agent about a case again; nothing is applied.

@@ -103,6 +103,33 @@ type Replay struct {
 	Now     Trial        `json:"now"`
 }
 
+// Observed is what observed agents would have done, summed up.
+type Observed struct {
+	Cases  int             `json:"cases"`
+	Since  *time.Time      `json:"since,omitempty"`
+	Agents []ObservedAgent `json:"agents"`
+}
+
+// ObservedAgent is one agent's record.
+type ObservedAgent struct {
+	Responder    string  `json:"responder"`
+	Target       string  `json:"target,omitempty"`
+	Cases        int     `json:"cases"`
+	WouldMend    int     `json:"wouldMend"`
+	WouldRetry   int     `json:"wouldRetry"`
+	WouldNotMend int     `json:"wouldNotMend"`
+	WouldCall    int     `json:"wouldCall"`
+	Refused      int     `json:"refused"`
+	Failed       int     `json:"failed"`
+	Pending      int     `json:"pending"`
+	Lost         int     `json:"lost"`
+	Skipped      int     `json:"skipped"`
+	Same         int     `json:"same"`
+	Different    int     `json:"different"`
+	Spared       int     `json:"spared"`
+	MedianMS     float64 `json:"medianMs"`
+}
+
 // Contract is what a recovery agent has to know.
 type Contract struct {
 	Tool          string          `json:"tool"`

@@ -65,6 +65,7 @@ func TestTypesAreTheServers(t *testing.T) {
 		"Trial":      {reflect.TypeFor[client.Trial](), reflect.TypeFor[recovery.TrialResult]()},
 		"Replay":     {reflect.TypeFor[client.Replay](), reflect.TypeFor[recovery.ReplayView]()},
 		"Contract":   {reflect.TypeFor[client.Contract](), reflect.TypeFor[recovery.Contract]()},
+		"Observed":   {reflect.TypeFor[client.Observed](), reflect.TypeFor[recovery.ObservedView]()},
 		"Setting":    {reflect.TypeFor[client.Setting](), reflect.TypeFor[access.SettingView]()},
 		"Server":     {reflect.TypeFor[client.Server](), reflect.TypeFor[access.ServerView]()},
 		"ServerSpec": {reflect.TypeFor[client.ServerSpec](), reflect.TypeFor[access.ServerSpec]()},

@@ -148,3 +148,8 @@ func (noRecords) Gate(context.Context, string, string) (flow.Gate, error) {
 func (noRecords) Gates(context.Context, string, string, string, string, int) ([]flow.Gate, error) {
 	return nil, nil
 }
+
+// ModelDays finds none.
+func (noRecords) ModelDays(context.Context, string, string, int) ([]flow.ModelDay, error) {
+	return nil, nil
+}

@@ -92,6 +92,7 @@ type Case struct {
 	Outcome   string          `json:"outcome,omitempty"`  // one line: "retry_with_params by byoa", "needs_human gate opened"
 	Before    any             `json:"before,omitempty"`   // the config as it was, where a mend changed it
 	After     any             `json:"after,omitempty"`    // the config as it became
+	Observed  *Observation    `json:"observed,omitempty"` // what the own agent would have done, where it is only observed
 }
 
 // Asked is one responder's part in a case.
@@ -105,6 +106,7 @@ type Asked struct {
 	Accepted   bool            `json:"accepted"`
 	Rejection  string          `json:"rejection,omitempty"` // why it was not used
 	Notes      []string        `json:"notes,omitempty"`     // what was ignored, dropped or changed in it
+	Usage      *Usage          `json:"usage,omitempty"`     // of the built-in model
 }
 
 // Failure is a step's failure as the engine hands it to recovery. It lives in

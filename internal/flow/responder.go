@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 )
@@ -19,15 +20,21 @@ type Question struct {
 	Contract  json.RawMessage // the step's output contract, or nil
 	Timeout   time.Duration   // of the attempt that failed
 	Cap       time.Duration   // the most that a mend may set as timeout
+	// Check says what the guard would have against an action, in a line that
+	// whoever answered may be told, or nil. It applies nothing. It is for
+	// responders that can answer once more; nil where there is no guard.
+	Check func(ctx context.Context, action json.RawMessage) error
 }
 
-// Answer is what a responder said, unchecked. Target is set even when the
-// question failed: a URL without its query, or a server's id.
+// Answer is what a responder said, unchecked. Target, Notes and Usage are set
+// even when the question failed. Target is a URL without its query, or a
+// server's id.
 type Answer struct {
 	Action json.RawMessage
 	After  time.Duration // pause before a retry; only a built-in responder asks for one
 	Notes  []string
 	Target string
+	Usage  *Usage // of a model that the built-in asked, or nil
 }
 
 // AskKind says how asking a responder failed.

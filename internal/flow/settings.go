@@ -22,6 +22,15 @@ type RecoverySettings struct {
 	Builtin         string          // rules (default), model, off
 	CodeFixApproval string          // always (default), never
 	AllowedHosts    []string        // where a mend may move a request with its secrets
+	Model           ModelSettings   // for Builtin model
+}
+
+// ModelSettings say which model answers where recovery.builtin is model.
+type ModelSettings struct {
+	URL         string // base of an OpenAI-compatible API, or its /chat/completions
+	Name        string
+	Key         string // in the clear; "" if none, or if it was saved for another origin than URL's
+	DailyTokens int64  // that a workspace may use on a day in UTC; 0 for no limit
 }
 
 // Limits bound what a run may hold.

@@ -83,7 +83,7 @@ func (s *sitting) consult(ctx context.Context, r Responder, source flow.Source) 
 	began := s.d.c.Clock.Now()
 	part := flow.Asked{Responder: r.Name(), Source: source, At: began}
 	limit := s.budget()
-	if source == flow.SourceBuiltin { // it reads the case and asks nobody
+	if r.Name() == builtinStd { // it reads the case and asks nobody
 		limit = s.settings.Timeout
 	}
 	var answer flow.Answer
@@ -91,10 +91,16 @@ func (s *sitting) consult(ctx context.Context, r Responder, source flow.Source) 
 	if limit <= 0 {
 		err = &flow.AskError{Kind: flow.AskTimeout, Message: "no time was left of the step's total_timeout"}
 	} else {
-		answer, err = ask(ctx, r, s.question(), limit)
+		q, held := s.question(), *s // a copy: an answer may come when this sitting has gone on
+		q.Check = held.check
+		answer, err = ask(ctx, r, q, limit)
 	}
 	took := s.d.c.Clock.Now().Sub(began)
-	part.DurationMS, part.Target = float64(took.Microseconds())/1000, s.mask(answer.Target)
+	part.DurationMS, part.Target, part.Usage = float64(took.Microseconds())/1000, s.mask(answer.Target), answer.Usage
+	for i, note := range answer.Notes {
+		answer.Notes[i] = s.mask(note)
+	}
+	part.Notes = answer.Notes
 	if source == flow.SourceBYOA {
 		s.attempted, s.took = limit > 0, took
 	}
@@ -136,7 +142,7 @@ func (s *sitting) examine(ctx context.Context, answer flow.Answer, part *flow.As
 	limits := s.limits
 	limits.AnswerBytes = 0 // masking may have made it longer
 	action, notes, r := ParseAction(raw, limits)
-	part.Notes = append(append(part.Notes, answer.Notes...), notes...)
+	part.Notes = append(part.Notes, notes...)
 	if r != nil {
 		return nil, s.mask(r.Error())
 	}
@@ -147,6 +153,15 @@ func (s *sitting) examine(ctx context.Context, answer flow.Answer, part *flow.As
 	part.Notes = append(part.Notes, p.notes...)
 	p.notes = append(notes, p.notes...) // what was ignored is logged too
 	return p, ""
+}
+
+// check is the guard as a responder may ask it before it answers.
+func (s *sitting) check(ctx context.Context, action json.RawMessage) error {
+	var part flow.Asked
+	if p, why := s.examine(ctx, flow.Answer{Action: action}, &part); p == nil {
+		return errors.New(why)
+	}
+	return nil
 }
 
 // kept is the beginning of an answer that is too long, or no JSON, as a JSON

@@ -27,14 +27,18 @@ type bed struct {
 	own      *fake               // a2a
 	mcp      *fake
 	rules    *fake
+	model    *fake
 	broken   error // reading settings fails with it
 	layers   []map[string]string
 	trier    Trier
 	cases    []flow.Case
 	gates    []flow.Gate
+	seen     map[string]flow.Observation // by case
+	statuses map[string]flow.StepStatus  // by run
 
-	mu  sync.Mutex
-	ids int
+	mu     sync.Mutex
+	ids    int
+	losses int // times that what had no answer was marked lost
 }
 
 func newBed(t *testing.T) *bed {
@@ -50,8 +54,12 @@ func newBed(t *testing.T) *bed {
 }
 
 func (b *bed) desk() *Desk {
-	return New(Config{Settings: b, Secrets: b, Egress: b, Tools: b, Records: b, Trier: b.trier,
-		Responders: []Responder{b.own, b.mcp, b.rules},
+	responders := []Responder{b.own, b.mcp, b.rules}
+	if b.model != nil {
+		responders = append(responders, b.model)
+	}
+	return New(Config{Settings: b, Secrets: b, Egress: b, Tools: b, Records: b, Observations: b, Trier: b.trier,
+		Responders: responders,
 		Types: []flow.StepType{{Name: "http_request", Mendable: []string{"url", "method", "headers", "query", "body"}},
 			{Name: "transform"}},
 		Clock: b.clock, NewID: b.id, Log: slog.New(slog.DiscardHandler)})
@@ -196,4 +204,44 @@ func (b *bed) Gates(_ context.Context, _, _, _, after string, limit int) ([]flow
 		}
 	}
 	return out, nil
+}
+
+func (b *bed) ModelDays(_ context.Context, _, before string, limit int) ([]flow.ModelDay, error) {
+	var out []flow.ModelDay
+	for _, day := range []string{"2026-03-03", "2026-03-02", "2026-03-01"} {
+		if (before == "" || day < before) && len(out) < limit {
+			out = append(out, flow.ModelDay{Day: day})
+		}
+	}
+	return out, nil
+}
+
+func (b *bed) PutObservation(_ context.Context, _, caseID string, o flow.Observation) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.seen == nil {
+		b.seen = map[string]flow.Observation{}
+	}
+	b.seen[caseID] = o
+	return nil
+}
+func (b *bed) LoseObservations(context.Context) (int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.losses++
+	return 1, nil
+}
+func (b *bed) ObservedCases(ctx context.Context, workspace, before string, limit int) ([]flow.Case, error) {
+	return b.Cases(ctx, workspace, "", before, limit)
+}
+func (b *bed) StepStatus(_ context.Context, runID string, _ flow.StepKey) (flow.StepStatus, error) {
+	return b.statuses[runID], nil
+}
+
+// observation is what was recorded about a case.
+func (b *bed) observation(id string) (flow.Observation, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o, ok := b.seen[id]
+	return o, ok
 }

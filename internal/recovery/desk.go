@@ -56,30 +56,35 @@ type Records interface {
 	Cases(ctx context.Context, workspace, runID, before string, limit int) ([]flow.Case, error)
 	Gate(ctx context.Context, workspace, id string) (flow.Gate, error)
 	Gates(ctx context.Context, workspace, runID, status, after string, limit int) ([]flow.Gate, error)
+	// ModelDays lists what the built-in model has used, newest day first.
+	ModelDays(ctx context.Context, workspace, before string, limit int) ([]flow.ModelDay, error)
 }
 
 // Config is what a desk is made of. All members but Sandbox are required.
 type Config struct {
-	Settings   Settings
-	Secrets    Secrets
-	Egress     Egress
-	Tools      Tools
-	Records    Records
-	Trier      Trier
-	Sandbox    Sandbox         // runs code fixes; nil refuses them
-	Responders []Responder     // found by their names
-	Types      []flow.StepType // what of each type's config a mend may change
-	Clock      flow.Clock
-	NewID      func(prefix string) string
-	Log        *slog.Logger
+	Settings     Settings
+	Secrets      Secrets
+	Egress       Egress
+	Tools        Tools
+	Records      Records
+	Observations Observations
+	Trier        Trier
+	Sandbox      Sandbox         // runs code fixes; nil refuses them
+	Responders   []Responder     // found by their names; rules is required
+	Types        []flow.StepType // what of each type's config a mend may change
+	Clock        flow.Clock
+	NewID        func(prefix string) string
+	Log          *slog.Logger
 }
 
 // Desk decides what becomes of failed steps. It keeps nothing between calls
-// and is safe for concurrent use.
+// but the cases that own agents are observed about, and is safe for concurrent
+// use. [Desk.Start] it before runs are driven, and [Desk.Stop] it after.
 type Desk struct {
 	c          Config
 	responders map[string]Responder
 	mendable   map[string][]string
+	observer   *observer
 }
 
 // New makes a desk.
@@ -91,6 +96,7 @@ func New(c Config) *Desk {
 	for _, t := range c.Types {
 		d.mendable[t.Name] = t.Mendable
 	}
+	d.observer = newObserver(d)
 	return d
 }
 
@@ -108,6 +114,8 @@ type sitting struct {
 	summary   string // what it said, if that was valid
 	took      time.Duration
 	passed    string // why it was passed over
+	failed    string // why the built-in model was
+	beside    string // that it is observed
 }
 
 // sit gathers what holds for a failure. On an error the sitting can still

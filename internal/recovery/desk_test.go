@@ -55,9 +55,9 @@ func TestWhoIsAsked(t *testing.T) {
 			f.Left = 0
 		}, 0, 0, 1},
 		{"the built-in is off", func(b *bed, _ *flow.Failure) { b.settings.Builtin = "off" }, 0, 0, 0},
-		{"the built-in is not here", func(b *bed, _ *flow.Failure) { b.settings.Builtin = "model" }, 0, 0, 0},
+		{"the built-in is not here", func(b *bed, _ *flow.Failure) { b.settings.Builtin = "oracle" }, 0, 0, 0},
 		{"inbox", func(b *bed, _ *flow.Failure) { b.settings.Mode, b.settings.A2AAgentURL = "agent", "https://a" }, 0, 0, 0},
-		{"observed", func(b *bed, _ *flow.Failure) { b.settings.Mode, b.settings.A2AAgentURL = "observe", "https://a" }, 1, 0, 1},
+		{"observed", func(b *bed, _ *flow.Failure) { b.settings.Mode = "observe" }, 0, 0, 1},
 		{"settings cannot be read", func(b *bed, _ *flow.Failure) { b.broken = errors.New("disk") }, 0, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -234,17 +234,68 @@ func TestToolVerdict(t *testing.T) {
 	}
 }
 
-func TestObserved(t *testing.T) {
+func TestTheRulesStandInForTheModel(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
-	b.settings.Mode, b.settings.A2AAgentURL, b.own.answer = "observe", "https://a", fixed
-	v := b.decide(httpFailure())
-	if v.Kind != flow.VerdictGate || v.Case.Asked[0].Accepted || v.Adapting.BYOAResultSummary == nil || !strings.Contains(v.Message, "recorded and not applied") {
-		t.Errorf("verdict = %s, %q, asked %+v", v.Kind, v.Message, v.Case.Asked[0])
+	for name, tc := range map[string]struct {
+		model *fake
+		left  time.Duration
+		why   string
+	}{
+		"it fails":          {&fake{name: "model", err: &flow.AskError{Kind: flow.AskUnreachable, Message: "model.daily_tokens is spent"}}, time.Minute, "model.daily_tokens is spent"},
+		"it is refused":     {&fake{name: "model", answer: `{"type":"rm_rf","diagnosis":"d"}`}, time.Minute, "must be one of"},
+		"it breaks":         {&fake{name: "model", panics: true}, time.Minute, "broke"},
+		"no time for it":    {&fake{name: "model", answer: fixed}, 0, "no time was left"},
+		"it takes too long": {&fake{name: "model", hang: true}, 20 * time.Millisecond, "no answer within"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, f := newBed(t), httpFailure()
+			b.model, b.settings.Builtin, b.rules.answer, f.Left = tc.model, "model", fixed, tc.left
+			v := b.decide(f)
+			if v.Kind != flow.VerdictOutput || v.Source != flow.SourceBuiltin || len(v.Case.Asked) != 2 || v.Case.Asked[1].Responder != "rules" {
+				t.Fatalf("verdict = %s by %q, asked %+v; want the rules' output", v.Kind, v.Source, v.Case.Asked)
+			}
+			want := "the built-in model gave no usable answer: "
+			if strings.Count(v.Message, want) != 1 || !strings.Contains(v.Message, tc.why) || !strings.HasSuffix(v.Message, "the built-in (rules) answered fixed_output: took it from the cache") {
+				t.Errorf("message = %q, want once that the model gave none, and %q", v.Message, tc.why)
+			}
+		})
+	}
+	t.Run("after the own agent", func(t *testing.T) {
+		t.Parallel()
+		b := newBed(t)
+		b.model, b.settings.Builtin, b.settings.A2AAgentURL = &fake{name: "model", answer: "rubbish"}, "model", "https://a"
+		b.own.answer = "rubbish"
+		v := b.decide(httpFailure())
+		if v.Kind != flow.VerdictGate || len(v.Case.Asked) != 3 || strings.Count(v.Message, "passed over") != 1 || strings.Count(v.Message, "built-in model gave") != 1 {
+			t.Errorf("verdict = %s, %q, %d asked; want a gate after three, each told of once", v.Kind, v.Message, len(v.Case.Asked))
+		}
+	})
+}
+
+// TestTheModelMayAskTheGuard has it ask before it answers.
+func TestTheModelMayAskTheGuard(t *testing.T) {
+	t.Parallel()
+	b, f := newBed(t), httpFailure()
+	f.Step.Output = json.RawMessage(`{"type":"object","required":["id"]}`)
+	b.model, b.settings.Builtin = &fake{name: "model", answer: fixed}, "model"
+	b.decide(f)
+	check := b.model.asked[0].Check
+	for action, want := range map[string]string{
+		`{"type":"fixed_output","diagnosis":"d","output":{"id":1}}`:                                       "",
+		`{"type":"fixed_output","diagnosis":"d","output":{}}`:                                             "output contract",
+		`{"type":"retry_with_params","diagnosis":"d","modifications":{"title":"x"}}`:                      "title",
+		`{"type":"retry_with_params","diagnosis":"d","modifications":{"headers":{"X":"[secret:other]"}}}`: "other",
+		`{"type":"retry_with_params","diagnosis":"d","modifications":{"sk-live-0123456789":1}}`:           "[secret:api]",
+		`certainly`: "not JSON",
+	} {
+		err := check(t.Context(), json.RawMessage(action))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sk-live")) {
+			t.Errorf("%s: got %v, want %q", action, err, want)
+		}
 	}
 }
 
-// spec: R-095 R-105
 func TestInbox(t *testing.T) {
 	t.Parallel()
 	b, f := newBed(t), httpFailure()

@@ -40,6 +40,7 @@ func (d *Desk) Freeze(ctx context.Context, f flow.Failure) (flow.Case, error) {
 		Response:  response(f.Failed.Response, masker),
 		Contract:  f.Step.Output,
 		Asked:     []flow.Asked{},
+		Observed:  d.observed(ctx, f),
 	}, nil
 }
 

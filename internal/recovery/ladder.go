@@ -13,7 +13,7 @@ const (
 	modeAgent   = "agent"
 	modeObserve = "observe"
 	builtinOff  = "off"
-	builtinStd  = "rules"
+	builtinStd  = "rules" // answers too where another built-in cannot
 )
 
 // defaultHumanTimeout holds where the settings cannot be read.
@@ -30,6 +30,9 @@ const defaultHumanTimeout = 7 * 24 * time.Hour
 //     next even where recovery.max_attempts is 1;
 //   - whatever is left goes to a person.
 //
+// Where recovery.mode is observe the own agent is asked beside the run: what
+// it answers decides nothing, and nobody waits for it.
+//
 // It never errs: what goes wrong opens a gate.
 func (d *Desk) Decide(ctx context.Context, f flow.Failure, k flow.Case) flow.Verdict {
 	s, err := d.sit(ctx, f, k)
@@ -44,7 +47,9 @@ func (d *Desk) Decide(ctx context.Context, f flow.Failure, k flow.Case) flow.Ver
 	if allowed := s.allowed(); p.Round >= allowed {
 		return s.gate(flow.GateNeedsHuman, nil, nil, fmt.Sprintf("%s spent (setting recovery.max_attempts)", attempts(allowed)))
 	}
-	if own := s.own(); own != nil && p.Round == 0 {
+	if observed := s.settings.Mode == modeObserve || s.kase.Observed != nil; observed {
+		s.observe()
+	} else if own := s.own(); own != nil && p.Round == 0 {
 		if v, decided := s.askOwn(ctx, own); decided {
 			return v
 		}
@@ -69,12 +74,14 @@ func attempts(n int) string {
 
 // own is the workspace's own agent, or nil. With both an A2A agent and an MCP
 // server set, the MCP server is not called.
-func (s *sitting) own() Responder {
+func (s *sitting) own() Responder { return s.d.own(s.settings) }
+
+func (d *Desk) own(settings flow.RecoverySettings) Responder {
 	switch {
-	case s.settings.A2AAgentURL != "":
-		return s.d.responders["a2a"]
-	case s.settings.MCPServerID != "":
-		return s.d.responders["mcp"]
+	case settings.A2AAgentURL != "":
+		return d.responders["a2a"]
+	case settings.MCPServerID != "":
+		return d.responders["mcp"]
 	}
 	return nil
 }
@@ -88,12 +95,6 @@ func (s *sitting) askOwn(ctx context.Context, own Responder) (v flow.Verdict, de
 		return flow.Verdict{}, false
 	}
 	s.summary = string(p.action.Type) + ": " + p.action.Diagnosis
-	if s.settings.Mode == modeObserve {
-		s.passed = "recovery.mode is observe: the answer is recorded and not applied"
-		last := &s.kase.Asked[len(s.kase.Asked)-1]
-		last.Accepted, last.Rejection = false, s.passed
-		return flow.Verdict{}, false
-	}
 	if p.action.Type != flow.ActionNeedsHuman {
 		return s.verdict(p), true
 	}
@@ -106,7 +107,8 @@ func (s *sitting) askOwn(ctx context.Context, own Responder) (v flow.Verdict, de
 		Adapting: s.adapting(), Case: s.kase}, true
 }
 
-// askBuiltin asks the built-in provider.
+// askBuiltin asks the built-in provider. Where that is a model which gives no
+// usable answer, the rules, which cost nothing, answer in its place.
 func (s *sitting) askBuiltin(ctx context.Context) flow.Verdict {
 	name := s.settings.Builtin
 	if name == "" {
@@ -115,11 +117,15 @@ func (s *sitting) askBuiltin(ctx context.Context) flow.Verdict {
 	if name == builtinOff {
 		return s.gate(flow.GateNeedsHuman, nil, nil, "the built-in is off (setting recovery.builtin)")
 	}
-	r := s.d.responders[name]
-	if r == nil {
+	if s.d.responders[name] == nil {
 		return s.gate(flow.GateNeedsHuman, nil, nil, "there is no built-in "+quoted(name)+" in this version")
 	}
-	p, why := s.consult(ctx, r, flow.SourceBuiltin)
+	p, why := s.consult(ctx, s.d.responders[name], flow.SourceBuiltin)
+	if p == nil && name != builtinStd {
+		s.failed = "the built-in " + name + " gave no usable answer: " + why
+		p, why = s.consult(ctx, s.d.responders[builtinStd], flow.SourceBuiltin)
+		name = builtinStd
+	}
 	switch {
 	case p == nil:
 		return s.gate(flow.GateNeedsHuman, nil, nil, "the built-in ("+name+") gave no usable answer: "+why)

@@ -19,7 +19,14 @@ type List[T any] struct {
 
 // CasesListIn narrows the list of cases, newest first.
 type CasesListIn struct {
-	RunID string `query:"runId" doc:"Only those of this run."`
+	RunID    string `query:"runId" doc:"Only those of this run."`
+	Observed bool   `query:"observed" doc:"Only those about which your agent was observed; not beside runId."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Items on a page."`
+	After    string `query:"after" doc:"The cursor that the page before gave as next."`
+}
+
+// ModelUsageIn pages through days, newest first.
+type ModelUsageIn struct {
 	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Items on a page."`
 	After string `query:"after" doc:"The cursor that the page before gave as next."`
 }
@@ -95,11 +102,36 @@ func paged[T any](rows []T, limit int, id func(T) string) *List[T] {
 // CasesList lists the workspace's cases, newest first.
 func (d *Desk) CasesList(ctx context.Context, by flow.Caller, in *CasesListIn) (*List[flow.Case], error) {
 	limit := page(in.Limit)
-	rows, err := d.c.Records.Cases(ctx, by.Workspace, in.RunID, in.After, limit+1)
+	if in.Observed && in.RunID != "" {
+		return nil, flow.Errorf(flow.CodeInvalid, "observed and runId cannot be combined").At("observed").Right("one of the two")
+	}
+	var rows []flow.Case
+	var err error
+	if in.Observed {
+		rows, err = d.c.Observations.ObservedCases(ctx, by.Workspace, in.After, limit+1)
+	} else {
+		rows, err = d.c.Records.Cases(ctx, by.Workspace, in.RunID, in.After, limit+1)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return paged(rows, limit, func(k flow.Case) string { return k.ID }), nil
+	out := paged(rows, limit, func(k flow.Case) string { return k.ID })
+	for i := range out.Items {
+		if err := d.weigh(ctx, &out.Items[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// ModelUsage lists what the built-in model has used in the workspace, by day.
+func (d *Desk) ModelUsage(ctx context.Context, by flow.Caller, in *ModelUsageIn) (*List[flow.ModelDay], error) {
+	limit := page(in.Limit)
+	rows, err := d.c.Records.ModelDays(ctx, by.Workspace, in.After, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	return paged(rows, limit, func(m flow.ModelDay) string { return m.Day }), nil
 }
 
 // CasesGet gives one case; not_found if there is none.
@@ -108,7 +140,7 @@ func (d *Desk) CasesGet(ctx context.Context, by flow.Caller, in *CaseIn) (*flow.
 	if err != nil {
 		return nil, err
 	}
-	return &k, nil
+	return &k, d.weigh(ctx, &k)
 }
 
 // CasesReplay asks an agent about a frozen case. Nothing is applied.

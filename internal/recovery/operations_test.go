@@ -196,3 +196,16 @@ func TestAgentSpec(t *testing.T) {
 		}
 	}
 }
+
+func TestModelUsagePages(t *testing.T) {
+	t.Parallel()
+	d := newBed(t).desk()
+	l, err := d.ModelUsage(t.Context(), flow.Caller{Workspace: "ws"}, &ModelUsageIn{Limit: 2})
+	if err != nil || len(l.Items) != 2 || l.Next != "2026-03-02" {
+		t.Fatalf("got %+v, %v; want two days and a cursor", l, err)
+	}
+	l, err = d.ModelUsage(t.Context(), flow.Caller{Workspace: "ws"}, &ModelUsageIn{Limit: 2, After: l.Next})
+	if err != nil || len(l.Items) != 1 || l.Next != "" {
+		t.Errorf("got %+v, %v; want the last day", l, err)
+	}
+}

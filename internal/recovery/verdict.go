@@ -87,6 +87,12 @@ func (s *sitting) told(p *plan) string {
 
 // prefixed puts before a message why the own agent was passed over.
 func (s *sitting) prefixed(text string) string {
+	if s.failed != "" && !strings.Contains(text, s.failed) {
+		text = s.failed + "; " + text
+	}
+	if s.beside != "" && !strings.Contains(text, s.beside) {
+		text = s.beside + "; " + text
+	}
 	if s.passed != "" && !strings.HasPrefix(text, "your agent was passed over") {
 		text = then("your agent was passed over: "+s.passed, "; ", text)
 	}

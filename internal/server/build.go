@@ -35,6 +35,7 @@ type parts struct {
 	sandbox *sandbox.Sandbox
 	access  *access.Service
 	agents  *responder.A2A
+	model   *responder.Model
 	desk    *recovery.Desk
 	engine  *engine.Engine
 	tools   *responder.Tools
@@ -60,16 +61,17 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.pool = mcpclient.New(mcpclient.Options{HTTP: outside, AllowStdio: c.AllowStdio})
 	wire := &a2a.Client{HTTP: outside, Log: c.Log}
 	p.agents = responder.NewA2A(wire, c.Clock, c.Log)
+	p.model = responder.NewModel(outside, p.store, c.Clock, c.Log)
 	p.access = access.New(access.Config{Tenants: p.store, Keys: p.store, Settings: p.store, Secrets: p.store, Servers: p.store,
 		Keyring: keyring, Cards: cards{p.agents}, Egress: guard, Clock: c.Clock, NewID: ident.New, AllowStdio: c.AllowStdio})
 	tools := responder.NewTools(p.access, p.pool, c.Clock)
 	p.tools = tools
 	p.sandbox = sandbox.New(sandbox.Options{CacheDir: f.cache()})
 	types := step.NewTable(step.Deps{HTTP: outside, Tools: tools, Sandbox: p.sandbox})
-	p.desk = recovery.New(recovery.Config{Settings: p.access, Secrets: p.access, Egress: guard, Tools: tools, Records: p.store,
+	p.desk = recovery.New(recovery.Config{Settings: p.access, Secrets: p.access, Egress: guard, Tools: tools, Records: p.store, Observations: p.store,
 		Trier:      responder.NewTrial(wire, tools),
 		Sandbox:    p.sandbox,
-		Responders: []recovery.Responder{p.agents, responder.NewMCP(tools), responder.NewRules(c.Clock)},
+		Responders: []recovery.Responder{p.agents, responder.NewMCP(tools), responder.NewRules(c.Clock), p.model},
 		Types:      types.Types(), Clock: c.Clock, NewID: ident.New, Log: c.Log})
 	p.engine = engine.New(engine.Config{Runs: p.store, Records: p.store, Versions: p.store, Types: types, Recovery: p.desk, Workspaces: p.access,
 		Dispatch: dispatch.NewLocal(c.Clock, p.store), Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64,
@@ -85,6 +87,9 @@ func (p *parts) close() error {
 	}
 	if p.agents != nil {
 		p.agents.Close()
+	}
+	if p.model != nil {
+		p.model.Close()
 	}
 	if p.pool != nil {
 		p.pool.Close()

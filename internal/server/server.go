@@ -62,6 +62,9 @@ func (s *Server) start(ctx context.Context) error {
 	if s.key, err = s.parts.access.LocalKey(ctx); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	if err := s.parts.desk.Start(ctx); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	if err := s.parts.engine.Start(ctx); err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -127,6 +130,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		err = s.http.Close()
 	}
 	s.parts.engine.Stop(ctx)
+	s.parts.desk.Stop(ctx)
 	return errors.Join(err, s.undo())
 }
 

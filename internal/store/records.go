@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -93,7 +94,7 @@ func scanGate(r row) (flow.Gate, error) {
 // Case reads a case of a workspace; with an empty workspace, of any, which is
 // for the engine only. It answers not_found.
 func (s *Store) Case(ctx context.Context, workspace, id string) (flow.Case, error) {
-	c, err := scanCase(s.db.queryRow(ctx, `SELECT workspace_id, body FROM cases WHERE id = $1 AND (workspace_id = $2 OR $2 = '')`, id, workspace))
+	c, err := scanCase(s.db.queryRow(ctx, selectCases+` WHERE c.id = $1 AND (c.workspace_id = $2 OR $2 = '')`, id, workspace))
 	if noRows(err) {
 		return c, flow.Errorf(flow.CodeNotFound, "there is no case %s", id)
 	}
@@ -109,23 +110,32 @@ func (s *Store) Cases(ctx context.Context, workspace, runID, before string, limi
 	if before == "" {
 		before = "~" // after every id
 	}
-	q := `SELECT workspace_id, body FROM cases WHERE workspace_id = $1 AND id < $2`
+	q := selectCases + ` WHERE c.workspace_id = $1 AND c.id < $2`
 	args := []any{workspace, before, limit}
 	if runID != "" {
-		q += ` AND run_id = $4`
+		q += ` AND c.run_id = $4`
 		args = append(args, runID)
 	}
-	rs, err := s.db.query(ctx, q+` ORDER BY id DESC LIMIT $3`, args...)
+	rs, err := s.db.query(ctx, q+` ORDER BY c.id DESC LIMIT $3`, args...)
 	return collect(rs, err, scanCase)
 }
+
+// selectCases reads cases as scanCase takes them.
+const selectCases = `SELECT c.workspace_id, c.body, o.state, o.body FROM cases c LEFT JOIN observations o ON o.case_id = c.id`
 
 func scanCase(r row) (flow.Case, error) {
 	var c flow.Case
 	var workspace, body string
-	if err := r.Scan(&workspace, &body); err != nil {
+	var state, observed sql.NullString
+	if err := r.Scan(&workspace, &body, &state, &observed); err != nil {
 		return c, err
 	}
 	err := json.Unmarshal([]byte(body), &c)
 	c.Workspace = workspace
+	if err == nil && state.Valid {
+		c.Observed = &flow.Observation{}
+		err = json.Unmarshal([]byte(observed.String), c.Observed)
+		c.Observed.State = flow.ObservationState(state.String)
+	}
 	return c, err
 }

@@ -21,6 +21,7 @@ func (s *Store) Apply(ctx context.Context, c flow.Change) error {
 // encoded is the JSON of a change, made before the committer takes it.
 type encoded struct {
 	progress, gates, cases []string
+	observed               []string // by case; "" for one that is not
 	events, logs           string
 }
 
@@ -46,7 +47,12 @@ func encode(c flow.Change) (encoded, error) {
 		e.gates = append(e.gates, text(c.Gates[i]))
 	}
 	for i := range c.Cases {
-		e.cases = append(e.cases, text(c.Cases[i]))
+		k, observed := c.Cases[i], ""
+		if k.Observed != nil { // it has a row of its own, which outlives the case
+			observed = text(k.Observed)
+			k.Observed = nil
+		}
+		e.cases, e.observed = append(e.cases, text(k)), append(e.observed, observed)
 	}
 	e.events, e.logs = "[]", "[]"
 	if len(c.Events) > 0 {
@@ -87,6 +93,9 @@ func apply(ctx context.Context, t tx, c *flow.Change, e encoded) error {
 		k := &c.Cases[i]
 		err := t.send(ctx, nil, `INSERT INTO cases (id, workspace_id, run_id, body) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (id) DO UPDATE SET body = excluded.body`, k.ID, k.Workspace, k.RunID, e.cases[i])
+		if err == nil && k.Observed != nil {
+			err = openObservation(ctx, t, k, e.observed[i])
+		}
 		if err != nil {
 			return err
 		}
