@@ -312,6 +312,18 @@ func (s *scripted) CancelRun(_ context.Context, _ flow.Caller, in *engine.Cancel
 	return &engine.RunView{ID: in.ID, Status: flow.RunCancelled}, s.refusal()
 }
 
+func (s *scripted) RetryRun(_ context.Context, _ flow.Caller, in *engine.RetryIn) (*engine.RunView, error) {
+	return &engine.RunView{ID: in.ID, Status: flow.RunRunning}, s.refusal()
+}
+
+func (s *scripted) RerunRun(_ context.Context, _ flow.Caller, in *engine.RerunIn) (*engine.RunView, error) {
+	return &engine.RunView{ID: "run_10", RerunOf: in.ID}, s.refusal()
+}
+
+func (s *scripted) CompareRuns(_ context.Context, _ flow.Caller, in *engine.CompareIn) (*engine.CompareView, error) {
+	return &engine.CompareView{A: engine.RunHead{ID: in.ID}, B: engine.RunHead{ID: in.Other}, Steps: []engine.StepCompared{}}, s.refusal()
+}
+
 func (s *scripted) ListLogs(context.Context, flow.Caller, *engine.RecordsIn) (*engine.List[flow.Log], error) {
 	return &engine.List[flow.Log]{Items: []flow.Log{{StepID: "a"}}}, s.refusal()
 }

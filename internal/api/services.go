@@ -14,6 +14,7 @@ import (
 type Engine interface {
 	Workflows
 	Runs
+	Looks
 	Answers
 	Inbox
 }
@@ -38,6 +39,14 @@ type Runs interface {
 	ListEvents(context.Context, flow.Caller, *engine.RecordsIn) (*engine.List[flow.Event], error)
 	ListLogs(context.Context, flow.Caller, *engine.RecordsIn) (*engine.List[flow.Log], error)
 	Watch(runID string) (changed <-chan struct{}, stop func())
+}
+
+// Looks takes a second look at runs: goes on with them, starts them again,
+// compares them.
+type Looks interface {
+	RetryRun(context.Context, flow.Caller, *engine.RetryIn) (*engine.RunView, error)
+	RerunRun(context.Context, flow.Caller, *engine.RerunIn) (*engine.RunView, error)
+	CompareRuns(context.Context, flow.Caller, *engine.CompareIn) (*engine.CompareView, error)
 }
 
 // Answers takes answers to gates.

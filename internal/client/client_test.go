@@ -90,6 +90,7 @@ func TestEveryOperation(t *testing.T) {
 		t.Errorf("run: got %s %s %+v, want succeeded with [7] by human", run.Status, run.Output, run.Steps)
 	}
 	records(t, c, run.ID)
+	looks(t, c, run.ID)
 	cases(t, c, run.ID)
 	inbox(t, c)
 	settings(t, c)
@@ -107,6 +108,23 @@ func TestEveryOperation(t *testing.T) {
 		if !called {
 			t.Errorf("%s is not among the client's methods, or not called here", op.Name)
 		}
+	}
+}
+
+// looks takes second looks at a run that has succeeded.
+func looks(t *testing.T, c *client.Client, id string) {
+	t.Helper()
+	ctx := t.Context()
+	r := ok[*client.Run](t)(c.RerunRun(ctx, id, client.Rerun{From: "two", Version: "newest"}))
+	if r.RerunOf != id || r.RerunFrom != "two" || r.ID == id {
+		t.Errorf("rerun: got %+v, want a new run of %s from two", r, id)
+	}
+	if v := ok[*client.Comparison](t)(c.CompareRuns(ctx, id, r.ID)); v.A.ID != id || v.B.RerunOf != id || len(v.Steps) != 2 || v.Steps[0].B.CarriedFrom != id {
+		t.Errorf("compare: got %+v", v)
+	}
+	ok[*client.Run](t)(c.CancelRun(ctx, r.ID))
+	if _, err := c.RetryRun(ctx, id, "look again"); flow.CodeOf(err) != flow.CodeConflict {
+		t.Errorf("retry of a run that has succeeded: got %v, want conflict", err)
 	}
 }
 

@@ -54,6 +54,9 @@ type Run struct {
 	FinishedAt *time.Time      `json:"finishedAt,omitempty"`
 	WakeAt     *time.Time      `json:"wakeAt,omitempty"`
 	Seq        int64           `json:"seq"`
+	RerunOf    string          `json:"rerunOf,omitempty"`
+	RerunFrom  string          `json:"rerunFrom,omitempty"`
+	Reruns     []string        `json:"reruns,omitempty"`
 	Steps      []Step          `json:"steps,omitempty"`
 	Gates      []flow.Gate     `json:"gates,omitempty"`
 }
@@ -70,6 +73,7 @@ type Step struct {
 	Error          string          `json:"error,omitempty"`
 	RecoverySource flow.Source     `json:"recovery_source"`
 	Message        string          `json:"message,omitempty"`
+	CarriedFrom    string          `json:"carriedFrom,omitempty"`
 	Attempts       int             `json:"attempts"`
 	StartedAt      *time.Time      `json:"startedAt,omitempty"`
 	FinishedAt     *time.Time      `json:"finishedAt,omitempty"`

@@ -22,6 +22,8 @@ type Runs interface {
 	Run(ctx context.Context, workspace, id string) (flow.Run, error)
 	Runs(ctx context.Context, f flow.RunFilter) ([]flow.Run, error)
 	Steps(ctx context.Context, runID string) ([]flow.StepInstance, error)
+	// Reruns lists the runs that were started again from one.
+	Reruns(ctx context.Context, workspace, id string, limit int) ([]string, error)
 	Unfinished(ctx context.Context) ([]string, error)
 }
 

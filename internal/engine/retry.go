@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -9,8 +10,9 @@ import (
 
 // RetryRun goes on with a failed run from the step that failed: another
 // attempt, with a new recovery episode, so that the own agent is asked first
-// again. It answers conflict for a run that has not failed.
-func (e *Engine) RetryRun(ctx context.Context, by flow.Caller, in *RunIn) (*RunView, error) {
+// again. A hint is shown to it if the step fails once more. It answers
+// conflict for a run that has not failed.
+func (e *Engine) RetryRun(ctx context.Context, by flow.Caller, in *RetryIn) (*RunView, error) {
 	run, err := e.Runs.Run(ctx, by.Workspace, in.ID)
 	if err != nil {
 		return nil, err
@@ -25,10 +27,11 @@ func (e *Engine) RetryRun(ctx context.Context, by flow.Caller, in *RunIn) (*RunV
 	c := d.begin()
 	c.claim()
 	c.c.Run.FinishedAt, c.c.Run.Error = time.Time{}, ""
-	c.event(flow.EventRunResumed, nil, runData{By: by.Person})
+	hint := cut(d.masker.Text(strings.TrimSpace(in.Body.Hint)), maxHint)
+	c.event(flow.EventRunResumed, nil, runData{By: by.Person, Hint: hint})
 	for _, row := range d.rows {
 		if row.Status == flow.StepFailed {
-			c.retry(d.def.steps[row.Index], *row)
+			c.retry(d.def.steps[row.Index], *row, hint)
 		}
 	}
 	if err := c.commit(ctx); err != nil {
@@ -47,10 +50,13 @@ func notFailed(run flow.Run) error {
 	return flow.Errorf(flow.CodeConflict, "run %s is %s and has not failed", run.ID, run.Status).Right("only a failed run can be retried")
 }
 
+// maxHint bounds a person's hint, in bytes.
+const maxHint = 4000
+
 // retry has a failed step attempted again.
-func (c *change) retry(n *node, inst flow.StepInstance) {
+func (c *change) retry(n *node, inst flow.StepInstance, hint string) {
 	p := inst.Progress
-	inst.Progress = flow.Progress{Episode: p.Episode + 1, Mends: p.Mends + 1, Mods: p.Mods, Dropped: p.Dropped, Branch: p.Branch}
+	inst.Progress = flow.Progress{Episode: p.Episode + 1, Mends: p.Mends + 1, Mods: p.Mods, Dropped: p.Dropped, Branch: p.Branch, Hint: hint}
 	inst.Status, inst.Error, inst.Message, inst.FinishedAt = flow.StepRunning, "", "", time.Time{}
 	c.step(inst)
 	c.c.Run.Current = inst.StepKey.String()

@@ -36,7 +36,7 @@ func (e *Engine) StartRun(ctx context.Context, by flow.Caller, in *StartRunIn) (
 	if err := checkInput(def, input); err != nil {
 		return nil, err
 	}
-	return e.begin(ctx, by, def, versionID, input)
+	return e.begin(ctx, by, def, opening{versionID: versionID, input: input})
 }
 
 func checkInput(def *compiled, input json.RawMessage) error {
@@ -63,11 +63,20 @@ func under(member, field string) string {
 	return member + "." + strings.TrimPrefix(field, ".")
 }
 
+// opening is what a new run starts with.
+type opening struct {
+	versionID string
+	input     json.RawMessage
+	rerunOf   string
+	from      string    // the id of the step to begin with; "" for the first
+	carried   []carried // checkpoints of the run that it was started again from
+}
+
 // begin creates a run, and drives it at once if there is room.
-func (e *Engine) begin(ctx context.Context, by flow.Caller, def *compiled, versionID string, input json.RawMessage) (*RunView, error) {
-	run := flow.Run{ID: e.NewID("run"), Workspace: by.Workspace, Workflow: def.def.Name, VersionID: versionID, Input: input,
-		Author: by.Person, CreatedAt: e.Clock.Now(), Status: flow.RunQueued}
-	d, err := e.newDriver(ctx, run, nil)
+func (e *Engine) begin(ctx context.Context, by flow.Caller, def *compiled, b opening) (*RunView, error) {
+	run := flow.Run{ID: e.NewID("run"), Workspace: by.Workspace, Workflow: def.def.Name, VersionID: b.versionID, Input: b.input,
+		Author: by.Person, CreatedAt: e.Clock.Now(), Status: flow.RunQueued, RerunOf: b.rerunOf, RerunFrom: b.from}
+	d, err := e.newDriver(ctx, run, b.rows())
 	if err != nil {
 		return nil, err
 	}
@@ -78,10 +87,11 @@ func (e *Engine) begin(ctx context.Context, by flow.Caller, def *compiled, versi
 		e.register(d)
 	}
 	c := d.begin()
-	c.event(flow.EventRunStarted, nil, runData{Workflow: run.Workflow, By: by.Person})
+	c.event(flow.EventRunStarted, nil, runData{Workflow: run.Workflow, By: by.Person, RerunOf: b.rerunOf, From: b.from, Carried: b.ids()})
+	c.carry(b.carried)
 	if now {
 		c.c.Run.Status, c.c.Run.Owner, c.c.Run.Epoch = flow.RunRunning, e.Node, 1
-		if t := def.next(nil); !t.done {
+		if t := def.next(d.rows); !t.done {
 			c.started(t)
 		}
 	}
@@ -181,6 +191,9 @@ func (e *Engine) GetRun(ctx context.Context, by flow.Caller, in *RunIn) (*RunVie
 	}
 	v := e.view(run)
 	v.Steps = stepViews(def, run, rows)
+	if v.Reruns, err = e.Runs.Reruns(ctx, by.Workspace, run.ID, 100); err != nil {
+		return nil, err
+	}
 	if run.Status == flow.RunWaiting {
 		v.Gates, err = e.Records.Gates(ctx, by.Workspace, run.ID, string(flow.GateOpen), "", 100)
 	}
@@ -219,7 +232,7 @@ func (e *Engine) ListLogs(ctx context.Context, by flow.Caller, in *RecordsIn) (*
 
 func (e *Engine) view(r flow.Run) *RunView {
 	return &RunView{ID: r.ID, Workflow: r.Workflow, VersionID: r.VersionID, Status: r.Status, Input: r.Input, Output: r.Output, Error: r.Error,
-		Author: r.Author, CreatedAt: r.CreatedAt, FinishedAt: optional(r.FinishedAt), WakeAt: optional(r.WakeAt), Seq: r.Seq}
+		Author: r.Author, CreatedAt: r.CreatedAt, FinishedAt: optional(r.FinishedAt), WakeAt: optional(r.WakeAt), Seq: r.Seq, RerunOf: r.RerunOf, RerunFrom: r.RerunFrom}
 }
 
 func optional(t time.Time) *time.Time {

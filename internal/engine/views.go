@@ -64,6 +64,24 @@ type RunIn struct {
 	ID string `path:"id"`
 }
 
+// RetryIn has a failed run go on.
+type RetryIn struct {
+	ID   string `path:"id"`
+	Body struct {
+		Hint string `json:"hint,omitempty" maxLength:"4000" doc:"Told to whoever is asked if the step fails again, as human_hint."`
+	}
+}
+
+// RerunIn starts a run again.
+type RerunIn struct {
+	ID   string `path:"id"`
+	Body struct {
+		From    string          `json:"from,omitempty" doc:"The step to begin with, by its id or index: what earlier steps gave is carried over. The first step if absent."`
+		Input   json.RawMessage `json:"input,omitempty" doc:"Instead of the run's own input."`
+		Version string          `json:"version,omitempty" doc:"pinned (the run's own, which is the default), newest (the published one), or the id of a stored version."`
+	}
+}
+
 // ListRunsIn narrows the list of runs, newest first.
 type ListRunsIn struct {
 	Page
@@ -85,6 +103,9 @@ type RunView struct {
 	FinishedAt *time.Time      `json:"finishedAt,omitempty"`
 	WakeAt     *time.Time      `json:"wakeAt,omitempty" doc:"When a waiting run is due."`
 	Seq        int64           `json:"seq" doc:"The last event's sequence number."`
+	RerunOf    string          `json:"rerunOf,omitempty" doc:"The run that this one was started again from."`
+	RerunFrom  string          `json:"rerunFrom,omitempty" doc:"Then: the step that it began with; absent for the first."`
+	Reruns     []string        `json:"reruns,omitempty" doc:"The runs that were started again from this one."`
 	Steps      []StepView      `json:"steps,omitempty"`
 	Gates      []flow.Gate     `json:"gates,omitempty" doc:"Those that are open."`
 }
@@ -101,6 +122,7 @@ type StepView struct {
 	Error          string          `json:"error,omitempty"`
 	RecoverySource flow.Source     `json:"recovery_source"`
 	Message        string          `json:"message,omitempty"`
+	CarriedFrom    string          `json:"carriedFrom,omitempty" doc:"The run whose output this is: the step was not executed in this one."`
 	Attempts       int             `json:"attempts"`
 	StartedAt      *time.Time      `json:"startedAt,omitempty"`
 	FinishedAt     *time.Time      `json:"finishedAt,omitempty"`

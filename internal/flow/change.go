@@ -67,7 +67,7 @@ type Log struct {
 	Type           string     `json:"type"`
 	Title          string     `json:"title,omitempty"`
 	Attempt        int        `json:"attempt"` // from 1, in all
-	Status         string     `json:"status"`  // succeeded failed retrying recovering adapted waiting reminded skipped console
+	Status         string     `json:"status"`  // succeeded failed retrying recovering adapted waiting reminded skipped console carried
 	RecoverySource Source     `json:"recovery_source"`
 	Message        string     `json:"message,omitempty"`
 	Error          string     `json:"error,omitempty"`
