@@ -118,6 +118,7 @@ func New(c Config) *API {
 func (a *API) mount() {
 	mountHealth(a, a.c.Ready)
 	mountWorkflows(a, a.c.Engine)
+	mountVersions(a, a.c.Engine)
 	mountRuns(a, a.c.Engine)
 	mountLooks(a, a.c.Engine)
 	mountGates(a, a.c.Recovery, a.c.Engine)

@@ -13,6 +13,7 @@ import (
 // Engine is what this face needs of the engine.
 type Engine interface {
 	Workflows
+	Versions
 	Runs
 	Looks
 	Answers
@@ -27,6 +28,14 @@ type Workflows interface {
 	GetWorkflow(context.Context, flow.Caller, *engine.WorkflowIn) (*engine.WorkflowView, error)
 	StepTypes(context.Context, flow.Caller, *struct{}) (*engine.List[flow.StepType], error)
 	DefinitionSchema(context.Context, flow.Caller, *struct{}) (*json.RawMessage, error)
+}
+
+// Versions shows a workflow's versions and says which of them new runs use.
+type Versions interface {
+	ListVersions(context.Context, flow.Caller, *engine.VersionsIn) (*engine.List[engine.WorkflowView], error)
+	GetVersion(context.Context, flow.Caller, *engine.VersionIn) (*engine.WorkflowView, error)
+	PublishWorkflow(context.Context, flow.Caller, *engine.PublishIn) (*engine.WorkflowView, error)
+	UnpublishWorkflow(context.Context, flow.Caller, *engine.WorkflowIn) (*engine.WorkflowView, error)
 }
 
 // Runs starts, shows and stops runs. Watch signals on changed after each

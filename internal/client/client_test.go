@@ -145,6 +145,16 @@ func workflows(t *testing.T, c *client.Client) {
 	if w := ok[*client.Workflow](t)(c.Workflow(ctx, "broken")); w.VersionID != made.VersionID || w.Source != broken {
 		t.Errorf("workflow: got %+v, want version %s", w, made.VersionID)
 	}
+	ok[*client.Workflow](t)(c.UnpublishWorkflow(ctx, "broken"))
+	if w := ok[*client.Workflow](t)(c.PublishWorkflow(ctx, "broken", "1")); !w.Published || w.VersionID != made.VersionID {
+		t.Errorf("publish: got %+v, want version 1", w)
+	}
+	if l := ok[*client.List[client.Workflow]](t)(c.Versions(ctx, "broken", client.Page{})); len(l.Items) != 1 || !l.Items[0].Published {
+		t.Errorf("versions: got %+v, want one, published", l)
+	}
+	if w := ok[*client.Workflow](t)(c.Version(ctx, "broken", "1")); w.Source != broken || w.Digest == "" {
+		t.Errorf("version: got %+v, want its source", w)
+	}
 	if l := ok[*client.List[client.Workflow]](t)(c.Workflows(ctx, client.Page{Limit: 5})); len(l.Items) != 1 {
 		t.Errorf("workflows: got %+v, want 1", l)
 	}

@@ -24,12 +24,17 @@ func (c *Client) RetryRun(ctx context.Context, id, hint string) (*Run, error) {
 type Rerun struct {
 	From    string          `json:"from,omitempty"`    // a step's id or index; "" for the first
 	Input   json.RawMessage `json:"input,omitempty"`   // nil for the old run's
-	Version string          `json:"version,omitempty"` // pinned ("" too), newest, or a version's id
+	Version string          `json:"version,omitempty"` // pinned ("" too), newest, or a version's number or id
+	Key     string          `json:"-"`                 // sent again under the same key within 24 hours, nothing more is made
 }
 
 // RerunRun starts a new run from any step of an old one.
 func (c *Client) RerunRun(ctx context.Context, id string, how Rerun) (*Run, error) {
-	return send[Run](ctx, c, http.MethodPost, at("/v1/runs/", id, "/rerun"), nil, how)
+	b, err := jsonBody(how)
+	if err != nil {
+		return nil, err
+	}
+	return create[Run](ctx, c, at("/v1/runs/", id, "/rerun"), nil, b, how.Key)
 }
 
 // CompareRuns says what differs between two runs.

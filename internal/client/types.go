@@ -27,6 +27,9 @@ type Workflow struct {
 	Name       string          `json:"name"`
 	VersionID  string          `json:"versionId"`
 	Number     int             `json:"number"`
+	Published  bool            `json:"published"`
+	Digest     string          `json:"digest,omitempty"`
+	Author     string          `json:"author,omitempty"`
 	UpdatedAt  time.Time       `json:"updatedAt"`
 	Source     string          `json:"source,omitempty"`
 	Definition json.RawMessage `json:"definition,omitempty"`

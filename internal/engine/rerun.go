@@ -18,6 +18,16 @@ import (
 // begun with, for input that does not satisfy the input schema, and for a
 // version whose earlier steps are not those of the old run.
 func (e *Engine) RerunRun(ctx context.Context, by flow.Caller, in *RerunIn) (*RunView, error) {
+	once, err := e.once(by, in.Once, struct {
+		Op, ID, From, Version string
+		Input                 json.RawMessage
+	}{"runs.rerun", in.ID, in.Body.From, in.Body.Version, given(in.Body.Input)})
+	if err != nil {
+		return nil, err
+	}
+	if v, err := e.begunBefore(ctx, by, once); v != nil || err != nil {
+		return v, err
+	}
 	old, err := e.Runs.Run(ctx, by.Workspace, in.ID)
 	if err != nil {
 		return nil, err
@@ -34,7 +44,7 @@ func (e *Engine) RerunRun(ctx context.Context, by flow.Caller, in *RerunIn) (*Ru
 	if err != nil {
 		return nil, err
 	}
-	b := opening{versionID: versionID, input: in.Body.Input, rerunOf: old.ID}
+	b := opening{versionID: versionID, input: in.Body.Input, rerunOf: old.ID, once: once}
 	if len(b.input) == 0 || string(b.input) == "null" {
 		b.input = old.Input
 	}
@@ -72,14 +82,11 @@ func (e *Engine) rerunVersion(ctx context.Context, by flow.Caller, old flow.Run,
 		}
 		return w.VersionID, err
 	}
-	v, err := e.Versions.Version(ctx, by.Workspace, which)
-	switch {
-	case flow.CodeOf(err) == flow.CodeNotFound, err == nil && v.Workflow != old.Workflow:
-		return "", flow.Errorf(flow.CodeInvalid, "%q is no version of workflow %q", cut(which, 80), old.Workflow).At("version").Right("pinned, newest, or a version's id")
-	case err != nil:
-		return "", err
+	v, err := e.version(ctx, by, old.Workflow, which)
+	if flow.CodeOf(err) == flow.CodeNotFound {
+		err = flow.Errorf(flow.CodeInvalid, "workflow %q has no version %q", old.Workflow, cut(which, 80)).At("version").Right("pinned, newest, a version's number or its id")
 	}
-	return v.ID, nil
+	return v.ID, err
 }
 
 // named finds a step by its id, or by its index.

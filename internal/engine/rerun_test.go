@@ -152,19 +152,22 @@ func TestARerunSaysWhyItCannotBegin(t *testing.T) {
 	h := newHarness(t)
 	h.types.on("choose", func(context.Context, flow.Call, int) (flow.Outcome, error) { return flow.Outcome{Branch: "then"}, nil })
 	h.types.on("c", failing)
-	def := nested()
-	def.Input = json.RawMessage(`{"type":"object","required":["who"]}`)
+	def := flow.Definition{Input: json.RawMessage(`{"type":"object","required":["who"]}`), Steps: steps(
+		flow.Step{ID: "one", Type: "a"},
+		flow.Step{ID: "which", Type: "choose", Nested: []flow.Branch{
+			{Name: "then", Steps: []flow.Step{{ID: "yes", Type: "b"}}}, {Name: "else", Steps: []flow.Step{{ID: "no", Type: "mcp_call"}}}}},
+		flow.Step{ID: "mid", Type: "c"}, flow.Step{ID: "end", Type: "ok"})}
 	old := h.begin(def, `{"who":1}`)
 	wantStatus(t, h.ended(old), flow.RunFailed)
 	n := len(h.types.made("a"))
 	for body, want := range map[string]string{
-		`{"from":"nowhere"}`:             `from: the workflow has no step "nowhere" (one of one which yes more no end)`,
-		`{"from":"5000"}`:                `has no step "5000"`,
-		`{"from":"no"}`:                  `stands in branch "else" of "which", and run ` + old + ` took "then" (begin with which`,
-		`{"from":"end"}`:                 `step "which" comes before "end" and has no output in run ` + old,
-		`{"input":{}}`:                   `input: the input does not satisfy`,
-		`{"version":"ver_x"}`:            `"ver_x" is no version of workflow "w" (pinned, newest, or a version's id)`,
-		`{"from":"more","input":"text"}`: `the input does not satisfy`,
+		`{"from":"nowhere"}`:            `from: the workflow has no step "nowhere" (one of one which yes no mid end)`,
+		`{"from":"5000"}`:               `has no step "5000"`,
+		`{"from":"no"}`:                 `stands in branch "else" of "which", and run ` + old + ` took "then" (begin with which`,
+		`{"from":"end"}`:                `step "mid" comes before "end" and has no output in run ` + old,
+		`{"input":{}}`:                  `input: the input does not satisfy`,
+		`{"version":"ver_x"}`:           `workflow "w" has no version "ver_x" (pinned, newest, a version's number or its id)`,
+		`{"from":"yes","input":"text"}`: `the input does not satisfy`,
 	} {
 		if _, err := h.again(old, body); flow.CodeOf(err) != flow.CodeInvalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want invalid and %q", body, err, want)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,17 +14,20 @@ import (
 // named. It answers not_found, and invalid if the input does not satisfy the
 // workflow's input schema.
 func (e *Engine) StartRun(ctx context.Context, by flow.Caller, in *StartRunIn) (*RunView, error) {
-	versionID := in.Body.VersionID
-	if versionID == "" {
-		w, err := e.Versions.Workflow(ctx, by.Workspace, in.Name)
-		if err != nil {
-			return nil, err
-		}
-		versionID = w.VersionID
-	} else if v, err := e.Versions.Version(ctx, by.Workspace, versionID); err != nil {
+	once, err := e.once(by, in.Once, struct {
+		Op, Name, VersionID string
+		Version             int
+		Input               json.RawMessage
+	}{"runs.start", in.Name, in.Body.VersionID, in.Body.Version, given(in.Body.Input)})
+	if err != nil {
 		return nil, err
-	} else if v.Workflow != in.Name {
-		return nil, flow.Errorf(flow.CodeInvalid, "version %s is not one of workflow %q", versionID, in.Name).At("versionId")
+	}
+	if v, err := e.begunBefore(ctx, by, once); v != nil || err != nil {
+		return v, err
+	}
+	versionID, err := e.versionToStart(ctx, by, in)
+	if err != nil {
+		return nil, err
 	}
 	def, err := e.defs.get(ctx, versionID)
 	if err != nil {
@@ -36,7 +40,27 @@ func (e *Engine) StartRun(ctx context.Context, by flow.Caller, in *StartRunIn) (
 	if err := checkInput(def, input); err != nil {
 		return nil, err
 	}
-	return e.begin(ctx, by, def, opening{versionID: versionID, input: input})
+	return e.begin(ctx, by, def, opening{versionID: versionID, input: input, once: once})
+}
+
+// versionToStart finds the version that a new run is pinned to.
+func (e *Engine) versionToStart(ctx context.Context, by flow.Caller, in *StartRunIn) (string, error) {
+	id, number := in.Body.VersionID, in.Body.Version
+	switch {
+	case id != "" && number != 0:
+		return "", flow.Errorf(flow.CodeInvalid, "a run has one version").At("versionId").Right("send version or versionId")
+	case number != 0:
+		v, err := e.version(ctx, by, in.Name, strconv.Itoa(number))
+		return v.ID, err
+	case id == "":
+		w, err := e.published(ctx, by, in.Name)
+		return w.VersionID, err
+	}
+	v, err := e.Versions.Version(ctx, by.Workspace, id)
+	if err == nil && v.Workflow != in.Name {
+		err = flow.Errorf(flow.CodeInvalid, "version %s is not one of workflow %q", id, in.Name).At("versionId")
+	}
+	return id, err
 }
 
 func checkInput(def *compiled, input json.RawMessage) error {
@@ -70,6 +94,7 @@ type opening struct {
 	rerunOf   string
 	from      string    // the id of the step to begin with; "" for the first
 	carried   []carried // checkpoints of the run that it was started again from
+	once      *flow.Once
 }
 
 // begin creates a run, and drives it at once if there is room.
@@ -95,11 +120,20 @@ func (e *Engine) begin(ctx context.Context, by flow.Caller, def *compiled, b ope
 			c.started(t)
 		}
 	}
-	if err := c.commit(ctx); err != nil {
+	err = c.remember(b.once)
+	if err == nil {
+		err = c.commit(ctx)
+	}
+	if err != nil {
 		d.cancel()
 		if now {
 			e.unregister(d)
 			e.leave()
+		}
+		if b.once != nil && flow.CodeOf(err) == flow.CodeConflict { // another request with this key was faster
+			if v, err := e.begunBefore(ctx, by, b.once); v != nil || err != nil {
+				return v, err
+			}
 		}
 		return nil, err
 	}

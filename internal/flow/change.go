@@ -18,6 +18,7 @@ type Change struct {
 	Logs   []Log
 	Gates  []Gate // opened, or closed by their new Status
 	Cases  []Case // opened or brought up to date
+	Once   *Once  // with a Change that creates its run: the key it is remembered by, conflict if that is taken
 }
 
 // Event is an entry of a run's live record: what happened, in order. Type is

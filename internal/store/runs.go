@@ -59,6 +59,9 @@ func encode(c flow.Change) (encoded, error) {
 }
 
 func apply(ctx context.Context, t tx, c *flow.Change, e encoded) error {
+	if err := putOnce(ctx, t, c.Once); err != nil {
+		return err
+	}
 	if err := putRun(ctx, t, c); err != nil {
 		return err
 	}
