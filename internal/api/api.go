@@ -118,7 +118,9 @@ func New(c Config) *API {
 func (a *API) mount() {
 	mountHealth(a, a.c.Ready)
 	mountWorkflows(a, a.c.Engine)
+	mountVersions(a, a.c.Engine)
 	mountRuns(a, a.c.Engine)
+	mountLooks(a, a.c.Engine)
 	mountGates(a, a.c.Recovery, a.c.Engine)
 	mountCases(a, a.c.Recovery)
 	mountInbox(a, a.c.Engine)

@@ -312,6 +312,34 @@ func (s *scripted) CancelRun(_ context.Context, _ flow.Caller, in *engine.Cancel
 	return &engine.RunView{ID: in.ID, Status: flow.RunCancelled}, s.refusal()
 }
 
+func (s *scripted) RetryRun(_ context.Context, _ flow.Caller, in *engine.RetryIn) (*engine.RunView, error) {
+	return &engine.RunView{ID: in.ID, Status: flow.RunRunning}, s.refusal()
+}
+
+func (s *scripted) RerunRun(_ context.Context, _ flow.Caller, in *engine.RerunIn) (*engine.RunView, error) {
+	return &engine.RunView{ID: "run_10", RerunOf: in.ID}, s.refusal()
+}
+
+func (s *scripted) CompareRuns(_ context.Context, _ flow.Caller, in *engine.CompareIn) (*engine.CompareView, error) {
+	return &engine.CompareView{A: engine.RunHead{ID: in.ID}, B: engine.RunHead{ID: in.Other}, Steps: []engine.StepCompared{}}, s.refusal()
+}
+
+func (s *scripted) ListVersions(context.Context, flow.Caller, *engine.VersionsIn) (*engine.List[engine.WorkflowView], error) {
+	return &engine.List[engine.WorkflowView]{Items: []engine.WorkflowView{}}, s.refusal()
+}
+
+func (s *scripted) GetVersion(_ context.Context, _ flow.Caller, in *engine.VersionIn) (*engine.WorkflowView, error) {
+	return &engine.WorkflowView{Name: in.Name}, s.refusal()
+}
+
+func (s *scripted) PublishWorkflow(_ context.Context, _ flow.Caller, in *engine.PublishIn) (*engine.WorkflowView, error) {
+	return &engine.WorkflowView{Name: in.Name, Published: true}, s.refusal()
+}
+
+func (s *scripted) UnpublishWorkflow(_ context.Context, _ flow.Caller, in *engine.WorkflowIn) (*engine.WorkflowView, error) {
+	return &engine.WorkflowView{Name: in.Name}, s.refusal()
+}
+
 func (s *scripted) ListLogs(context.Context, flow.Caller, *engine.RecordsIn) (*engine.List[flow.Log], error) {
 	return &engine.List[flow.Log]{Items: []flow.Log{{StepID: "a"}}}, s.refusal()
 }

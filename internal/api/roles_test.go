@@ -35,7 +35,7 @@ func TestOperationsAreWhole(t *testing.T) {
 
 // fill puts a value into each {name} of a path.
 func fill(path string) string {
-	for _, v := range []string{"{id}", "{key}", "{name}", "{runId}"} {
+	for _, v := range []string{"{id}", "{key}", "{name}", "{runId}", "{other}", "{version}"} {
 		path = strings.ReplaceAll(path, v, "x")
 	}
 	return strings.ReplaceAll(path, "{stepIndex}", "0")

@@ -13,7 +13,9 @@ import (
 // Engine is what this face needs of the engine.
 type Engine interface {
 	Workflows
+	Versions
 	Runs
+	Looks
 	Answers
 	Inbox
 }
@@ -28,6 +30,14 @@ type Workflows interface {
 	DefinitionSchema(context.Context, flow.Caller, *struct{}) (*json.RawMessage, error)
 }
 
+// Versions shows a workflow's versions and says which of them new runs use.
+type Versions interface {
+	ListVersions(context.Context, flow.Caller, *engine.VersionsIn) (*engine.List[engine.WorkflowView], error)
+	GetVersion(context.Context, flow.Caller, *engine.VersionIn) (*engine.WorkflowView, error)
+	PublishWorkflow(context.Context, flow.Caller, *engine.PublishIn) (*engine.WorkflowView, error)
+	UnpublishWorkflow(context.Context, flow.Caller, *engine.WorkflowIn) (*engine.WorkflowView, error)
+}
+
 // Runs starts, shows and stops runs. Watch signals on changed after each
 // commit of a run; the watcher calls stop.
 type Runs interface {
@@ -38,6 +48,14 @@ type Runs interface {
 	ListEvents(context.Context, flow.Caller, *engine.RecordsIn) (*engine.List[flow.Event], error)
 	ListLogs(context.Context, flow.Caller, *engine.RecordsIn) (*engine.List[flow.Log], error)
 	Watch(runID string) (changed <-chan struct{}, stop func())
+}
+
+// Looks takes a second look at runs: goes on with them, starts them again,
+// compares them.
+type Looks interface {
+	RetryRun(context.Context, flow.Caller, *engine.RetryIn) (*engine.RunView, error)
+	RerunRun(context.Context, flow.Caller, *engine.RerunIn) (*engine.RunView, error)
+	CompareRuns(context.Context, flow.Caller, *engine.CompareIn) (*engine.CompareView, error)
 }
 
 // Answers takes answers to gates.

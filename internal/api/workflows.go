@@ -42,3 +42,14 @@ func mountWorkflows(a *API, s Workflows) {
 	serve(a, s, overMCP(offered("step-types.list", "The step types that definitions may use", flow.RoleViewer)),
 		route{method: http.MethodGet, path: "/v1/step-types"}, Workflows.StepTypes)
 }
+
+func mountVersions(a *API, s Versions) {
+	serve(a, s, offered("workflows.versions", "A workflow's versions, newest first", flow.RoleViewer),
+		route{method: http.MethodGet, path: "/v1/workflows/{name}/versions"}, Versions.ListVersions)
+	serve(a, s, offered("workflows.version", "A version of a workflow", flow.RoleViewer),
+		route{method: http.MethodGet, path: "/v1/workflows/{name}/versions/{version}"}, Versions.GetVersion)
+	serve(a, s, changing(overMCP(offered("workflows.publish", "Have new runs use a version that is stored", flow.RoleEditor))),
+		route{method: http.MethodPost, path: "/v1/workflows/{name}/publish"}, Versions.PublishWorkflow)
+	serve(a, s, changing(overMCP(offered("workflows.unpublish", "Have a workflow start no new runs; its versions and runs stay", flow.RoleEditor))),
+		route{method: http.MethodPost, path: "/v1/workflows/{name}/unpublish"}, Versions.UnpublishWorkflow)
+}

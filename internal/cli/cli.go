@@ -29,8 +29,6 @@ const (
 
 // commands is the tree of commands: a field each.
 type commands struct {
-	ShowVersion kong.VersionFlag `name:"version" help:"The version."`
-
 	Demo       demoCmd       `cmd:"" help:"The main job in one process: real runs that break, mended by agents over A2A and MCP."`
 	Dev        devCmd        `cmd:"" help:"Serve on this machine for development: 127.0.0.1:8080, data in ./.longstop."`
 	Serve      serveCmd      `cmd:"" help:"Serve."`
@@ -39,7 +37,7 @@ type commands struct {
 	Validate   validateCmd   `cmd:"" help:"Check workflow files: what is wrong, where, and what would be right."`
 	StepTypes  stepTypesCmd  `cmd:"" help:"The step types, and the config of each."`
 	Workflows  workflowsCmd  `cmd:"" help:"Publish and list workflows."`
-	Runs       runsCmd       `cmd:"" help:"List, show, follow and cancel runs."`
+	Runs       runsCmd       `cmd:"" help:"List, show, follow, cancel, retry, rerun and compare runs."`
 	Logs       logsCmd       `cmd:"" help:"A run's step log."`
 	Gates      gatesCmd      `cmd:"" help:"Runs that wait for someone: list, show, answer."`
 	Cases      casesCmd      `cmd:"" help:"Frozen failures: list, show, export, replay."`
@@ -86,7 +84,7 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 func (a *app) run() error {
 	var cmd commands
 	help := false
-	parser, err := kong.New(&cmd, kong.Name("longstop"), kong.Writers(a.out, a.err), kong.Bind(a), kong.Vars{"version": "longstop " + server.Version()},
+	parser, err := kong.New(&cmd, kong.Name("longstop"), kong.Writers(a.out, a.err), kong.Bind(a),
 		kong.Description("Workflows whose steps may fail, mended inside the live run by your own agent."),
 		kong.UsageOnError(), kong.Exit(func(int) { help = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
@@ -96,6 +94,8 @@ func (a *app) run() error {
 	switch {
 	case len(a.args) == 0:
 		a.args = []string{"--help"}
+	case a.args[0] == "--version": // no flag of kong's: runs rerun has one of that name
+		a.args = append([]string{"version"}, a.args[1:]...)
 	case a.args[0] == "help":
 		a.args = append(a.args[1:], "--help")
 	}

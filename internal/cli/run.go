@@ -75,6 +75,7 @@ type follower struct {
 	s      *session
 	json   bool
 	noWait bool
+	after  int64  // only events after this one
 	where  string // what a copied command needs to reach the same server
 }
 
@@ -89,7 +90,7 @@ var errParked = errors.New("the run waits for a person")
 func (f follower) follow(r *client.Run) error {
 	a := f.a
 	each, done := f.lines(r)
-	err := f.s.Follow(a.ctx, r.ID, 0, func(e flow.Event) error {
+	err := f.s.Follow(a.ctx, r.ID, f.after, func(e flow.Event) error {
 		each(e)
 		if f.noWait && e.Type == flow.EventGateOpened && !forAgent(e) {
 			return errParked

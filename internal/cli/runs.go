@@ -11,10 +11,13 @@ import (
 )
 
 type runsCmd struct {
-	List   runsListCmd   `cmd:"" help:"Runs, newest first."`
-	Show   runsShowCmd   `cmd:"" help:"A run's steps, what failed and who mended it."`
-	Follow runsFollowCmd `cmd:"" help:"Follow a run live."`
-	Cancel runsCancelCmd `cmd:"" help:"Stop a run."`
+	List    runsListCmd    `cmd:"" help:"Runs, newest first."`
+	Show    runsShowCmd    `cmd:"" help:"A run's steps, what failed and who mended it."`
+	Follow  runsFollowCmd  `cmd:"" help:"Follow a run live."`
+	Cancel  runsCancelCmd  `cmd:"" help:"Stop a run."`
+	Retry   runsRetryCmd   `cmd:"" help:"Go on with a failed run from the step that failed."`
+	Rerun   runsRerunCmd   `cmd:"" help:"A new run from any step of an old one, with other input or on another version."`
+	Compare runsCompareCmd `cmd:"" help:"What differs between two runs, step by step."`
 }
 
 type runsListCmd struct {
@@ -73,6 +76,9 @@ func (c *runsShowCmd) Run(a *app) error {
 			return a.printJSON(r)
 		}
 		fmt.Fprintf(a.out, "%s  %s  started %s\n", a.ink.Bold(r.Workflow), r.ID, r.CreatedAt.Local().Format(time.DateTime))
+		for _, id := range r.Reruns {
+			fmt.Fprintf(a.out, "  started again as %s\n", id)
+		}
 		f := c.follower(a, s, false)
 		line := f.timeline(a.out)
 		line.Answer = func(id string, kind flow.GateKind) string {

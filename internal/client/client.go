@@ -100,7 +100,21 @@ func send[T any](ctx context.Context, c *Client, method, path string, query url.
 
 // exchange sends a request and decodes the answer.
 func exchange[T any](ctx context.Context, c *Client, method, path string, query url.Values, b *body) (*T, error) {
-	resp, err := c.do(ctx, method, path, query, b, nil)
+	return exchangeWith[T](ctx, c, method, path, query, b, nil)
+}
+
+// create sends a creation, which may be sent again under the same key; "" is
+// none.
+func create[T any](ctx context.Context, c *Client, path string, query url.Values, b *body, key string) (*T, error) {
+	var extra http.Header
+	if key != "" {
+		extra = http.Header{"Idempotency-Key": {key}}
+	}
+	return exchangeWith[T](ctx, c, http.MethodPost, path, query, b, extra)
+}
+
+func exchangeWith[T any](ctx context.Context, c *Client, method, path string, query url.Values, b *body, extra http.Header) (*T, error) {
+	resp, err := c.do(ctx, method, path, query, b, extra)
 	if err != nil {
 		return nil, err
 	}

@@ -90,6 +90,7 @@ func TestEveryOperation(t *testing.T) {
 		t.Errorf("run: got %s %s %+v, want succeeded with [7] by human", run.Status, run.Output, run.Steps)
 	}
 	records(t, c, run.ID)
+	looks(t, c, run.ID)
 	cases(t, c, run.ID)
 	inbox(t, c)
 	settings(t, c)
@@ -110,6 +111,23 @@ func TestEveryOperation(t *testing.T) {
 	}
 }
 
+// looks takes second looks at a run that has succeeded.
+func looks(t *testing.T, c *client.Client, id string) {
+	t.Helper()
+	ctx := t.Context()
+	r := ok[*client.Run](t)(c.RerunRun(ctx, id, client.Rerun{From: "two", Version: "newest"}))
+	if r.RerunOf != id || r.RerunFrom != "two" || r.ID == id {
+		t.Errorf("rerun: got %+v, want a new run of %s from two", r, id)
+	}
+	if v := ok[*client.Comparison](t)(c.CompareRuns(ctx, id, r.ID)); v.A.ID != id || v.B.RerunOf != id || len(v.Steps) != 2 || v.Steps[0].B.CarriedFrom != id {
+		t.Errorf("compare: got %+v", v)
+	}
+	ok[*client.Run](t)(c.CancelRun(ctx, r.ID))
+	if _, err := c.RetryRun(ctx, id, "look again"); flow.CodeOf(err) != flow.CodeConflict {
+		t.Errorf("retry of a run that has succeeded: got %v, want conflict", err)
+	}
+}
+
 func workflows(t *testing.T, c *client.Client) {
 	t.Helper()
 	ctx := t.Context()
@@ -126,6 +144,16 @@ func workflows(t *testing.T, c *client.Client) {
 	}
 	if w := ok[*client.Workflow](t)(c.Workflow(ctx, "broken")); w.VersionID != made.VersionID || w.Source != broken {
 		t.Errorf("workflow: got %+v, want version %s", w, made.VersionID)
+	}
+	ok[*client.Workflow](t)(c.UnpublishWorkflow(ctx, "broken"))
+	if w := ok[*client.Workflow](t)(c.PublishWorkflow(ctx, "broken", "1")); !w.Published || w.VersionID != made.VersionID {
+		t.Errorf("publish: got %+v, want version 1", w)
+	}
+	if l := ok[*client.List[client.Workflow]](t)(c.Versions(ctx, "broken", client.Page{})); len(l.Items) != 1 || !l.Items[0].Published {
+		t.Errorf("versions: got %+v, want one, published", l)
+	}
+	if w := ok[*client.Workflow](t)(c.Version(ctx, "broken", "1")); w.Source != broken || w.Digest == "" {
+		t.Errorf("version: got %+v, want its source", w)
 	}
 	if l := ok[*client.List[client.Workflow]](t)(c.Workflows(ctx, client.Page{Limit: 5})); len(l.Items) != 1 {
 		t.Errorf("workflows: got %+v, want 1", l)

@@ -36,7 +36,8 @@ func definition(source []byte) *body { return &body{"application/yaml", source} 
 type Definition struct {
 	Source      []byte // YAML or JSON
 	Filename    string
-	Unpublished bool // keep it as a version found by its content; new runs do not use it
+	Unpublished bool   // keep it as a version found by its content; new runs do not use it
+	Key         string // sent again under the same key within 24 hours, nothing more is made
 }
 
 // CreateWorkflow publishes a definition as the workflow's next version, or
@@ -46,7 +47,7 @@ func (c *Client) CreateWorkflow(ctx context.Context, d Definition) (*Workflow, e
 	if d.Unpublished {
 		q.Set("publish", "false")
 	}
-	return exchange[Workflow](ctx, c, http.MethodPost, "/v1/workflows", q, definition(d.Source))
+	return create[Workflow](ctx, c, "/v1/workflows", q, definition(d.Source), d.Key)
 }
 
 // ValidateWorkflow checks a definition and stores nothing.
@@ -62,6 +63,31 @@ func (c *Client) Workflows(ctx context.Context, p Page) (*List[Workflow], error)
 // Workflow gives a workflow's published version.
 func (c *Client) Workflow(ctx context.Context, name string) (*Workflow, error) {
 	return send[Workflow](ctx, c, http.MethodGet, at("/v1/workflows/", name, ""), nil, nil)
+}
+
+// Versions lists a workflow's numbered versions, newest first, without texts.
+func (c *Client) Versions(ctx context.Context, workflow string, p Page) (*List[Workflow], error) {
+	return send[List[Workflow]](ctx, c, http.MethodGet, at("/v1/workflows/", workflow, "/versions"), p.query(), nil)
+}
+
+// Version gives a version of a workflow by its number or its id.
+func (c *Client) Version(ctx context.Context, workflow, version string) (*Workflow, error) {
+	return send[Workflow](ctx, c, http.MethodGet, at("/v1/workflows/", workflow, "/versions/")+url.PathEscape(version), nil, nil)
+}
+
+// PublishWorkflow has new runs use a stored version: a number or an id, "" for
+// the newest number.
+func (c *Client) PublishWorkflow(ctx context.Context, workflow, version string) (*Workflow, error) {
+	body := map[string]string{}
+	if version != "" {
+		body["version"] = version
+	}
+	return send[Workflow](ctx, c, http.MethodPost, at("/v1/workflows/", workflow, "/publish"), nil, body)
+}
+
+// UnpublishWorkflow has a workflow start no new runs; versions and runs stay.
+func (c *Client) UnpublishWorkflow(ctx context.Context, workflow string) (*Workflow, error) {
+	return send[Workflow](ctx, c, http.MethodPost, at("/v1/workflows/", workflow, "/unpublish"), nil, nil)
 }
 
 // WorkflowSchema gives the JSON Schema of definitions.
@@ -82,11 +108,17 @@ func (c *Client) StepTypes(ctx context.Context) (*List[flow.StepType], error) {
 type StartRun struct {
 	Input     json.RawMessage `json:"input,omitempty"`     // {} if absent
 	VersionID string          `json:"versionId,omitempty"` // instead of the published version
+	Version   int             `json:"version,omitempty"`   // the number of one
+	Key       string          `json:"-"`                   // sent again under the same key within 24 hours, nothing more is made
 }
 
 // StartRun starts a run of a workflow.
 func (c *Client) StartRun(ctx context.Context, workflow string, how StartRun) (*Run, error) {
-	return send[Run](ctx, c, http.MethodPost, at("/v1/workflows/", workflow, "/runs"), nil, how)
+	b, err := jsonBody(how)
+	if err != nil {
+		return nil, err
+	}
+	return create[Run](ctx, c, at("/v1/workflows/", workflow, "/runs"), nil, b, how.Key)
 }
 
 // RunFilter narrows a list of runs; "" stands for all.

@@ -27,6 +27,9 @@ type Workflow struct {
 	Name       string          `json:"name"`
 	VersionID  string          `json:"versionId"`
 	Number     int             `json:"number"`
+	Published  bool            `json:"published"`
+	Digest     string          `json:"digest,omitempty"`
+	Author     string          `json:"author,omitempty"`
 	UpdatedAt  time.Time       `json:"updatedAt"`
 	Source     string          `json:"source,omitempty"`
 	Definition json.RawMessage `json:"definition,omitempty"`
@@ -54,6 +57,9 @@ type Run struct {
 	FinishedAt *time.Time      `json:"finishedAt,omitempty"`
 	WakeAt     *time.Time      `json:"wakeAt,omitempty"`
 	Seq        int64           `json:"seq"`
+	RerunOf    string          `json:"rerunOf,omitempty"`
+	RerunFrom  string          `json:"rerunFrom,omitempty"`
+	Reruns     []string        `json:"reruns,omitempty"`
 	Steps      []Step          `json:"steps,omitempty"`
 	Gates      []flow.Gate     `json:"gates,omitempty"`
 }
@@ -70,6 +76,7 @@ type Step struct {
 	Error          string          `json:"error,omitempty"`
 	RecoverySource flow.Source     `json:"recovery_source"`
 	Message        string          `json:"message,omitempty"`
+	CarriedFrom    string          `json:"carriedFrom,omitempty"`
 	Attempts       int             `json:"attempts"`
 	StartedAt      *time.Time      `json:"startedAt,omitempty"`
 	FinishedAt     *time.Time      `json:"finishedAt,omitempty"`

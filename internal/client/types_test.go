@@ -45,7 +45,7 @@ func members(t reflect.Type) []string {
 			out = append(out, members(f.Type)...)
 			continue
 		}
-		if tag != "-" {
+		if tag != "-" && f.IsExported() {
 			out = append(out, fmt.Sprintf("%s %s;", tag, shape(f.Type)))
 		}
 	}
@@ -60,6 +60,8 @@ func TestTypesAreTheServers(t *testing.T) {
 		"Run":        {reflect.TypeFor[client.Run](), reflect.TypeFor[engine.RunView]()},
 		"Step":       {reflect.TypeFor[client.Step](), reflect.TypeFor[engine.StepView]()},
 		"StartRun":   {reflect.TypeFor[client.StartRun](), reflect.TypeOf(engine.StartRunIn{}.Body)},
+		"Compare":    {reflect.TypeFor[client.Comparison](), reflect.TypeFor[engine.CompareView]()},
+		"Rerun":      {reflect.TypeFor[client.Rerun](), reflect.TypeOf(engine.RerunIn{}.Body)},
 		"List":       {reflect.TypeFor[client.List[flow.Event]](), reflect.TypeFor[engine.List[flow.Event]]()},
 		"Agent":      {reflect.TypeFor[client.Agent](), reflect.TypeFor[recovery.AgentSpec]()},
 		"Trial":      {reflect.TypeFor[client.Trial](), reflect.TypeFor[recovery.TrialResult]()},

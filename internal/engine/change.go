@@ -168,5 +168,9 @@ type runData struct {
 	Output   json.RawMessage `json:"output,omitempty"`
 	Error    string          `json:"error,omitempty"`
 	By       string          `json:"by,omitempty"`
+	Hint     string          `json:"hint,omitempty"`
+	RerunOf  string          `json:"rerunOf,omitempty"`
+	From     string          `json:"from,omitempty"`
+	Carried  []string        `json:"carried,omitempty"`
 	WakeAt   *time.Time      `json:"wakeAt,omitempty"`
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/secret"
@@ -22,6 +23,8 @@ type Runs interface {
 	Run(ctx context.Context, workspace, id string) (flow.Run, error)
 	Runs(ctx context.Context, f flow.RunFilter) ([]flow.Run, error)
 	Steps(ctx context.Context, runID string) ([]flow.StepInstance, error)
+	// Reruns lists the runs that were started again from one.
+	Reruns(ctx context.Context, workspace, id string, limit int) ([]string, error)
 	Unfinished(ctx context.Context) ([]string, error)
 }
 
@@ -34,12 +37,21 @@ type Records interface {
 	// Inbox lists the open gates of kind needs_agent, oldest first.
 	Inbox(ctx context.Context, workspace, after string, limit int) ([]flow.Gate, error)
 	Case(ctx context.Context, workspace, id string) (flow.Case, error)
+	// Once reads what the key of a creation has made after an instant.
+	Once(ctx context.Context, workspace, key string, after time.Time) (flow.Once, error)
 }
 
 // Versions is where definitions are kept.
 type Versions interface {
-	Publish(ctx context.Context, v flow.WorkflowVersion) (flow.WorkflowVersion, error)
-	Keep(ctx context.Context, v flow.WorkflowVersion) (flow.WorkflowVersion, error)
+	// Publish and Keep answer conflict if the key of once, which may be nil, is
+	// taken.
+	Publish(ctx context.Context, v flow.WorkflowVersion, once *flow.Once) (flow.WorkflowVersion, error)
+	Keep(ctx context.Context, v flow.WorkflowVersion, once *flow.Once) (flow.WorkflowVersion, error)
+	// Point says which version new runs use; Unpublish that there are none.
+	Point(ctx context.Context, w flow.Workflow) error
+	Unpublish(ctx context.Context, workspace, name string) error
+	// Numbered lists published versions with a number below before, 0 for all.
+	Numbered(ctx context.Context, workspace, name string, before, limit int) ([]flow.WorkflowVersion, error)
 	Version(ctx context.Context, workspace, id string) (flow.WorkflowVersion, error)
 	Workflow(ctx context.Context, workspace, name string) (flow.Workflow, error)
 	Workflows(ctx context.Context, workspace, after string, limit int) ([]flow.Workflow, error)

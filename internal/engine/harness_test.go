@@ -138,7 +138,7 @@ func (h *harness) begin(def flow.Definition, input string) string {
 		h.t.Fatal(err)
 	}
 	v, err := h.store.Publish(context.Background(), flow.WorkflowVersion{ID: h.id("ver"), Workspace: "ws", Workflow: def.Name,
-		Digest: h.id("digest"), Definition: raw, CreatedAt: h.clock.Now()})
+		Digest: h.id("digest"), Definition: raw, CreatedAt: h.clock.Now()}, nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func TestAFailureStopsTheOtherBranches(t *testing.T) {
 	close(again.end)
 	h.types.on("b", again.step)
 	h.clock.Advance(10 * time.Minute)
-	if _, err := h.eng.RetryRun(t.Context(), by, &engine.RunIn{ID: id}); err != nil {
+	if _, err := h.eng.RetryRun(t.Context(), by, &engine.RetryIn{ID: id}); err != nil {
 		t.Fatal(err)
 	}
 	v = h.await(id, "waiting with one gate", func(v *engine.RunView) bool { return v.Status == flow.RunWaiting && len(v.Gates) == 1 })

@@ -69,6 +69,7 @@ func stepView(n *node, key flow.StepKey, inst *flow.StepInstance, run flow.Run, 
 	switch {
 	case inst != nil:
 		v.Status, v.Output, v.Error, v.RecoverySource, v.Message = inst.Status, inst.Output, inst.Error, inst.RecoverySource, inst.Message
+		v.CarriedFrom = inst.Progress.Carried
 		v.Attempts, v.StartedAt, v.FinishedAt = inst.Attempts, optional(inst.StartedAt), optional(inst.FinishedAt)
 		if inst.Status == flow.StepWaiting {
 			v.Output = nil // what it will be is not yet so

@@ -327,14 +327,14 @@ func TestAFailedRunIsRetried(t *testing.T) {
 	id := h.begin(flow.Definition{Steps: steps(flow.Step{Type: "a"}, flow.Step{Type: "b"}, flow.Step{Type: "c"})}, ``)
 	wantStatus(t, h.ended(id), flow.RunFailed)
 	h.types.on("b", func(context.Context, flow.Call, int) (flow.Outcome, error) { return value(`1`) })
-	if _, err := h.eng.RetryRun(t.Context(), by, &engine.RunIn{ID: id}); err != nil {
+	if _, err := h.eng.RetryRun(t.Context(), by, &engine.RetryIn{ID: id}); err != nil {
 		t.Fatal(err)
 	}
 	v := h.ended(id)
 	wantStatus(t, v, flow.RunSucceeded)
 	wantEqual(t, "a b c ran", fmt.Sprint(len(h.types.made("a")), len(h.types.made("b")), len(h.types.made("c"))), "1 2 1")
 	wantEqual(t, "key after a person's retry", h.types.made("b")[1].IdempotencyKey, id+"-1-m1")
-	if _, err := h.eng.RetryRun(t.Context(), by, &engine.RunIn{ID: id}); flow.CodeOf(err) != flow.CodeConflict {
+	if _, err := h.eng.RetryRun(t.Context(), by, &engine.RetryIn{ID: id}); flow.CodeOf(err) != flow.CodeConflict {
 		t.Errorf("retry of a run that succeeded: got %v, want conflict", err)
 	}
 }
@@ -345,7 +345,7 @@ func TestARetryOpensAnEpisode(t *testing.T) {
 	h.types.on("a", failing)
 	id := h.begin(flow.Definition{Steps: steps(flow.Step{Type: "a"})}, ``)
 	wantStatus(t, h.ended(id), flow.RunFailed)
-	if _, err := h.eng.RetryRun(t.Context(), by, &engine.RunIn{ID: id}); err != nil {
+	if _, err := h.eng.RetryRun(t.Context(), by, &engine.RetryIn{ID: id}); err != nil {
 		t.Fatal(err)
 	}
 	wantStatus(t, h.ended(id), flow.RunFailed)

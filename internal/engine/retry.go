@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -12,8 +13,9 @@ import (
 
 // RetryRun goes on with a failed run from the step that failed: another
 // attempt, with a new recovery episode, so that the own agent is asked first
-// again. It answers conflict for a run that has not failed.
-func (e *Engine) RetryRun(ctx context.Context, by flow.Caller, in *RunIn) (*RunView, error) {
+// again. A hint is shown to it if the step fails once more. It answers
+// conflict for a run that has not failed.
+func (e *Engine) RetryRun(ctx context.Context, by flow.Caller, in *RetryIn) (*RunView, error) {
 	for {
 		run, err := e.Runs.Run(ctx, by.Workspace, in.ID)
 		if err != nil {
@@ -32,10 +34,11 @@ func (e *Engine) RetryRun(ctx context.Context, by flow.Caller, in *RunIn) (*RunV
 				return flow.Errorf(flow.CodeStale, "run %s is being retried", run.ID)
 			}
 			c.c.Run.FinishedAt, c.c.Run.Error = time.Time{}, ""
-			c.event(flow.EventRunResumed, nil, runData{By: by.Person})
+			hint := cut(c.d.masker.Text(strings.TrimSpace(in.Body.Hint)), maxHint)
+			c.event(flow.EventRunResumed, nil, runData{By: by.Person, Hint: hint})
 			for _, row := range c.d.sorted() {
 				if row.Status == flow.StepFailed {
-					c.retry(c.d.def.steps[row.Index], *row)
+					c.retry(c.d.def.steps[row.Index], *row, hint)
 				}
 			}
 			err := c.commit(ctx)
@@ -53,15 +56,18 @@ func notFailed(run flow.Run) error {
 	return flow.Errorf(flow.CodeConflict, "run %s is %s and has not failed", run.ID, run.Status).Right("only a failed run can be retried")
 }
 
-// retry has a failed step attempted again. One that was stopped because
-// another failed goes on where it was.
-func (c *change) retry(n *node, inst flow.StepInstance) {
+// maxHint bounds a person's hint, in bytes.
+const maxHint = 4000
+
+// retry has a failed step attempted again, with a person's hint if there is
+// one. One that was stopped because another failed goes on where it was.
+func (c *change) retry(n *node, inst flow.StepInstance, hint string) {
 	p := inst.Progress
 	if p.Stopped {
 		c.unstop(n, inst)
 		return
 	}
-	inst.Progress = flow.Progress{Episode: p.Episode + 1, Mends: p.Mends + 1, Mods: p.Mods, Dropped: p.Dropped, Branch: p.Branch}
+	inst.Progress = flow.Progress{Episode: p.Episode + 1, Mends: p.Mends + 1, Mods: p.Mods, Dropped: p.Dropped, Branch: p.Branch, Hint: hint}
 	inst.Status, inst.Error, inst.Message, inst.FinishedAt = flow.StepRunning, "", "", time.Time{}
 	c.step(inst)
 	c.event(flow.EventStepStarted, &inst.StepKey, stepData{ID: n.ID, Type: n.Type, Title: n.Title})

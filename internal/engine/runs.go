@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,17 +15,20 @@ import (
 // named. It answers not_found, and invalid if the input does not satisfy the
 // workflow's input schema.
 func (e *Engine) StartRun(ctx context.Context, by flow.Caller, in *StartRunIn) (*RunView, error) {
-	versionID := in.Body.VersionID
-	if versionID == "" {
-		w, err := e.Versions.Workflow(ctx, by.Workspace, in.Name)
-		if err != nil {
-			return nil, err
-		}
-		versionID = w.VersionID
-	} else if v, err := e.Versions.Version(ctx, by.Workspace, versionID); err != nil {
+	once, err := e.once(by, in.Once, struct {
+		Op, Name, VersionID string
+		Version             int
+		Input               json.RawMessage
+	}{"runs.start", in.Name, in.Body.VersionID, in.Body.Version, given(in.Body.Input)})
+	if err != nil {
 		return nil, err
-	} else if v.Workflow != in.Name {
-		return nil, flow.Errorf(flow.CodeInvalid, "version %s is not one of workflow %q", versionID, in.Name).At("versionId")
+	}
+	if v, err := e.begunBefore(ctx, by, once); v != nil || err != nil {
+		return v, err
+	}
+	versionID, err := e.versionToStart(ctx, by, in)
+	if err != nil {
+		return nil, err
 	}
 	def, err := e.defs.get(ctx, versionID)
 	if err != nil {
@@ -37,7 +41,27 @@ func (e *Engine) StartRun(ctx context.Context, by flow.Caller, in *StartRunIn) (
 	if err := checkInput(def, input); err != nil {
 		return nil, err
 	}
-	return e.begin(ctx, by, def, versionID, input)
+	return e.begin(ctx, by, def, opening{versionID: versionID, input: input, once: once})
+}
+
+// versionToStart finds the version that a new run is pinned to.
+func (e *Engine) versionToStart(ctx context.Context, by flow.Caller, in *StartRunIn) (string, error) {
+	id, number := in.Body.VersionID, in.Body.Version
+	switch {
+	case id != "" && number != 0:
+		return "", flow.Errorf(flow.CodeInvalid, "a run has one version").At("versionId").Right("send version or versionId")
+	case number != 0:
+		v, err := e.version(ctx, by, in.Name, strconv.Itoa(number))
+		return v.ID, err
+	case id == "":
+		w, err := e.published(ctx, by, in.Name)
+		return w.VersionID, err
+	}
+	v, err := e.Versions.Version(ctx, by.Workspace, id)
+	if err == nil && v.Workflow != in.Name {
+		err = flow.Errorf(flow.CodeInvalid, "version %s is not one of workflow %q", id, in.Name).At("versionId")
+	}
+	return id, err
 }
 
 func checkInput(def *compiled, input json.RawMessage) error {
@@ -64,11 +88,21 @@ func under(member, field string) string {
 	return member + "." + strings.TrimPrefix(field, ".")
 }
 
+// opening is what a new run starts with.
+type opening struct {
+	versionID string
+	input     json.RawMessage
+	rerunOf   string
+	from      string    // the id of the step to begin with; "" for the first
+	carried   []carried // checkpoints of the run that it was started again from
+	once      *flow.Once
+}
+
 // begin creates a run, and drives it at once if there is room.
-func (e *Engine) begin(ctx context.Context, by flow.Caller, def *compiled, versionID string, input json.RawMessage) (*RunView, error) {
-	run := flow.Run{ID: e.NewID("run"), Workspace: by.Workspace, Workflow: def.def.Name, VersionID: versionID, Input: input,
-		Author: by.Person, CreatedAt: e.Clock.Now(), Status: flow.RunQueued}
-	d, err := e.newDriver(ctx, run, nil)
+func (e *Engine) begin(ctx context.Context, by flow.Caller, def *compiled, b opening) (*RunView, error) {
+	run := flow.Run{ID: e.NewID("run"), Workspace: by.Workspace, Workflow: def.def.Name, VersionID: b.versionID, Input: b.input,
+		Author: by.Person, CreatedAt: e.Clock.Now(), Status: flow.RunQueued, RerunOf: b.rerunOf, RerunFrom: b.from}
+	d, err := e.newDriver(ctx, run, b.rows())
 	if err != nil {
 		return nil, err
 	}
@@ -79,15 +113,25 @@ func (e *Engine) begin(ctx context.Context, by flow.Caller, def *compiled, versi
 		e.register(d)
 	}
 	c := d.begin()
-	c.event(flow.EventRunStarted, nil, runData{Workflow: run.Workflow, By: by.Person})
+	c.event(flow.EventRunStarted, nil, runData{Workflow: run.Workflow, By: by.Person, RerunOf: b.rerunOf, From: b.from, Carried: b.ids()})
+	c.carry(b.carried)
 	if now {
 		c.c.Run.Status, c.c.Run.Owner, c.c.Run.Epoch = flow.RunRunning, e.Node, 1
 	}
-	if err := c.commit(ctx); err != nil {
+	err = c.remember(b.once)
+	if err == nil {
+		err = c.commit(ctx)
+	}
+	if err != nil {
 		d.cancel()
 		if now {
 			e.unregister(d)
 			e.leave()
+		}
+		if b.once != nil && flow.CodeOf(err) == flow.CodeConflict { // another request with this key was faster
+			if v, err := e.begunBefore(ctx, by, b.once); v != nil || err != nil {
+				return v, err
+			}
 		}
 		return nil, err
 	}
@@ -171,6 +215,9 @@ func (e *Engine) GetRun(ctx context.Context, by flow.Caller, in *RunIn) (*RunVie
 	}
 	v := e.view(run)
 	v.Steps = stepViews(def, run, rows)
+	if v.Reruns, err = e.Runs.Reruns(ctx, by.Workspace, run.ID, 100); err != nil {
+		return nil, err
+	}
 	if slices.ContainsFunc(rows, func(s flow.StepInstance) bool { return s.Status == flow.StepWaiting && s.Progress.GateID != "" }) {
 		v.Gates, err = e.Records.Gates(ctx, by.Workspace, run.ID, string(flow.GateOpen), "", 100)
 	}
@@ -209,7 +256,7 @@ func (e *Engine) ListLogs(ctx context.Context, by flow.Caller, in *RecordsIn) (*
 
 func (e *Engine) view(r flow.Run) *RunView {
 	return &RunView{ID: r.ID, Workflow: r.Workflow, VersionID: r.VersionID, Status: r.Status, Input: r.Input, Output: r.Output, Error: r.Error,
-		Author: r.Author, CreatedAt: r.CreatedAt, FinishedAt: optional(r.FinishedAt), WakeAt: optional(r.WakeAt), Seq: r.Seq}
+		Author: r.Author, CreatedAt: r.CreatedAt, FinishedAt: optional(r.FinishedAt), WakeAt: optional(r.WakeAt), Seq: r.Seq, RerunOf: r.RerunOf, RerunFrom: r.RerunFrom}
 }
 
 func optional(t time.Time) *time.Time {

@@ -25,6 +25,9 @@ type WorkflowView struct {
 	Name       string          `json:"name"`
 	VersionID  string          `json:"versionId"`
 	Number     int             `json:"number" doc:"0 for a version that was never published."`
+	Published  bool            `json:"published" doc:"Whether new runs use it."`
+	Digest     string          `json:"digest,omitempty" doc:"SHA-256 of the source, hex."`
+	Author     string          `json:"author,omitempty"`
 	UpdatedAt  time.Time       `json:"updatedAt"`
 	Source     string          `json:"source,omitempty" doc:"The definition as it was written."`
 	Definition json.RawMessage `json:"definition,omitempty" doc:"The definition, checked and numbered."`
@@ -34,8 +37,9 @@ type WorkflowView struct {
 // CreateWorkflowIn is a definition, in YAML or JSON.
 type CreateWorkflowIn struct {
 	Filename string `query:"filename" doc:"Named in errors."`
-	Publish  bool   `query:"publish" default:"true" doc:"False keeps an unpublished version, found by its content."`
-	RawBody  []byte `contentType:"application/yaml"`
+	Once
+	Publish bool   `query:"publish" default:"true" doc:"False keeps an unpublished version, found by its content."`
+	RawBody []byte `contentType:"application/yaml"`
 }
 
 // ValidateOut says that a definition is valid and what it holds.
@@ -50,18 +54,59 @@ type WorkflowIn struct {
 	Name string `path:"name"`
 }
 
+// VersionsIn lists a workflow's versions, newest first.
+type VersionsIn struct {
+	Page
+	Name string `path:"name"`
+}
+
+// VersionIn names a version of a workflow.
+type VersionIn struct {
+	Name    string `path:"name"`
+	Version string `path:"version" doc:"Its number, or its id."`
+}
+
+// PublishIn publishes a version that is stored.
+type PublishIn struct {
+	Name string `path:"name"`
+	Body struct {
+		Version string `json:"version,omitempty" doc:"A version's number or id; the newest number if absent."`
+	}
+}
+
 // StartRunIn starts a run.
 type StartRunIn struct {
 	Name string `path:"name"`
+	Once
 	Body struct {
 		Input     json.RawMessage `json:"input,omitempty" doc:"Checked against the workflow's input schema; {} if absent."`
 		VersionID string          `json:"versionId,omitempty" doc:"A stored version instead of the published one."`
+		Version   int             `json:"version,omitempty" minimum:"1" doc:"The number of a version instead of the published one."`
 	}
 }
 
 // RunIn names a run.
 type RunIn struct {
 	ID string `path:"id"`
+}
+
+// RetryIn has a failed run go on.
+type RetryIn struct {
+	ID   string `path:"id"`
+	Body struct {
+		Hint string `json:"hint,omitempty" maxLength:"4000" doc:"Told to whoever is asked if the step fails again, as human_hint."`
+	}
+}
+
+// RerunIn starts a run again.
+type RerunIn struct {
+	ID string `path:"id"`
+	Once
+	Body struct {
+		From    string          `json:"from,omitempty" doc:"The step to begin with, by its id or index: what earlier steps gave is carried over. The first step if absent."`
+		Input   json.RawMessage `json:"input,omitempty" doc:"Instead of the run's own input."`
+		Version string          `json:"version,omitempty" doc:"pinned (the run's own, which is the default), newest (the published one), a version's number, or a stored version's id."`
+	}
 }
 
 // ListRunsIn narrows the list of runs, newest first.
@@ -85,6 +130,9 @@ type RunView struct {
 	FinishedAt *time.Time      `json:"finishedAt,omitempty"`
 	WakeAt     *time.Time      `json:"wakeAt,omitempty" doc:"When a waiting run is due."`
 	Seq        int64           `json:"seq" doc:"The last event's sequence number."`
+	RerunOf    string          `json:"rerunOf,omitempty" doc:"The run that this one was started again from."`
+	RerunFrom  string          `json:"rerunFrom,omitempty" doc:"Then: the step that it began with; absent for the first."`
+	Reruns     []string        `json:"reruns,omitempty" doc:"The runs that were started again from this one."`
 	Steps      []StepView      `json:"steps,omitempty"`
 	Gates      []flow.Gate     `json:"gates,omitempty" doc:"Those that are open."`
 }
@@ -101,6 +149,7 @@ type StepView struct {
 	Error          string          `json:"error,omitempty"`
 	RecoverySource flow.Source     `json:"recovery_source"`
 	Message        string          `json:"message,omitempty"`
+	CarriedFrom    string          `json:"carriedFrom,omitempty" doc:"The run whose output this is: the step was not executed in this one."`
 	Attempts       int             `json:"attempts"`
 	StartedAt      *time.Time      `json:"startedAt,omitempty"`
 	FinishedAt     *time.Time      `json:"finishedAt,omitempty"`

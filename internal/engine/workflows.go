@@ -14,6 +14,18 @@ import (
 // version, which new runs use; with publish=false as an unpublished version
 // found by its content. It answers invalid with a line for each problem.
 func (e *Engine) CreateWorkflow(ctx context.Context, by flow.Caller, in *CreateWorkflowIn) (*WorkflowView, error) {
+	sum := sha256.Sum256(in.RawBody)
+	digest := hex.EncodeToString(sum[:])
+	once, err := e.once(by, in.Once, struct {
+		Op, Digest string
+		Publish    bool
+	}{"workflows.create", digest, in.Publish})
+	if err != nil {
+		return nil, err
+	}
+	if v, err := e.storedBefore(ctx, by, in, once); v != nil || err != nil {
+		return v, err
+	}
 	def, err := e.check(in)
 	if err != nil {
 		return nil, err
@@ -22,18 +34,36 @@ func (e *Engine) CreateWorkflow(ctx context.Context, by flow.Caller, in *CreateW
 	if err != nil {
 		return nil, flow.Errorf(flow.CodeInternal, "the definition cannot be stored").Because(err)
 	}
-	sum := sha256.Sum256(in.RawBody)
-	v := flow.WorkflowVersion{ID: e.NewID("ver"), Workspace: by.Workspace, Workflow: def.Name, Digest: hex.EncodeToString(sum[:]),
+	v := flow.WorkflowVersion{ID: e.NewID("ver"), Workspace: by.Workspace, Workflow: def.Name, Digest: digest,
 		Source: string(in.RawBody), Definition: raw, Author: by.Person, CreatedAt: e.Clock.Now()}
 	if in.Publish {
-		v, err = e.Versions.Publish(ctx, v)
+		v, err = e.Versions.Publish(ctx, v, once)
 	} else {
-		v, err = e.Versions.Keep(ctx, v)
+		v, err = e.Versions.Keep(ctx, v, once)
+	}
+	if once != nil && flow.CodeOf(err) == flow.CodeConflict { // another request with this key was faster
+		if v, err := e.storedBefore(ctx, by, in, once); v != nil || err != nil {
+			return v, err
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return versionView(v), nil
+	return versionView(v, in.Publish), nil
+}
+
+// storedBefore gives the answer that the creation of a version got the first
+// time; nil if this is the first time.
+func (e *Engine) storedBefore(ctx context.Context, by flow.Caller, in *CreateWorkflowIn, once *flow.Once) (*WorkflowView, error) {
+	id, err := e.made(ctx, once)
+	if err != nil || id == "" {
+		return nil, err
+	}
+	v, err := e.Versions.Version(ctx, by.Workspace, id)
+	if err != nil {
+		return nil, err
+	}
+	return versionView(v, in.Publish), nil
 }
 
 // ValidateWorkflow checks a definition and stores nothing.
@@ -97,14 +127,14 @@ func (e *Engine) ListWorkflows(ctx context.Context, by flow.Caller, in *Page) (*
 			out.Next = out.Items[limit-1].Name
 			break
 		}
-		out.Items = append(out.Items, WorkflowView{Name: w.Name, VersionID: w.VersionID, Number: w.Number, UpdatedAt: w.UpdatedAt})
+		out.Items = append(out.Items, WorkflowView{Name: w.Name, VersionID: w.VersionID, Number: w.Number, UpdatedAt: w.UpdatedAt, Published: true})
 	}
 	return out, nil
 }
 
 // GetWorkflow reads a workflow's published version.
 func (e *Engine) GetWorkflow(ctx context.Context, by flow.Caller, in *WorkflowIn) (*WorkflowView, error) {
-	w, err := e.Versions.Workflow(ctx, by.Workspace, in.Name)
+	w, err := e.published(ctx, by, in.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +142,7 @@ func (e *Engine) GetWorkflow(ctx context.Context, by flow.Caller, in *WorkflowIn
 	if err != nil {
 		return nil, err
 	}
-	return versionView(v), nil
+	return versionView(v, true), nil
 }
 
 // StepTypes lists the step types that definitions may use.
@@ -126,6 +156,6 @@ func (e *Engine) DefinitionSchema(context.Context, flow.Caller, *struct{}) (*jso
 	return &s, nil
 }
 
-func versionView(v flow.WorkflowVersion) *WorkflowView {
-	return &WorkflowView{Name: v.Workflow, VersionID: v.ID, Number: v.Number, UpdatedAt: v.CreatedAt, Source: v.Source, Definition: v.Definition}
+func versionView(v flow.WorkflowVersion, published bool) *WorkflowView {
+	return &WorkflowView{Name: v.Workflow, VersionID: v.ID, Number: v.Number, Published: published, Digest: v.Digest, Author: v.Author, UpdatedAt: v.CreatedAt, Source: v.Source, Definition: v.Definition}
 }

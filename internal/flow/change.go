@@ -18,6 +18,7 @@ type Change struct {
 	Logs   []Log
 	Gates  []Gate // opened, or closed by their new Status
 	Cases  []Case // opened or brought up to date
+	Once   *Once  // with a Change that creates its run: the key it is remembered by, conflict if that is taken
 }
 
 // Event is an entry of a run's live record: what happened, in order. Type is
@@ -67,7 +68,7 @@ type Log struct {
 	Type           string     `json:"type"`
 	Title          string     `json:"title,omitempty"`
 	Attempt        int        `json:"attempt"` // from 1, in all
-	Status         string     `json:"status"`  // succeeded failed retrying recovering adapted waiting reminded skipped console
+	Status         string     `json:"status"`  // succeeded failed retrying recovering adapted waiting reminded skipped console carried
 	RecoverySource Source     `json:"recovery_source"`
 	Message        string     `json:"message,omitempty"`
 	Error          string     `json:"error,omitempty"`

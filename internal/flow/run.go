@@ -26,6 +26,8 @@ type Run struct {
 	FinishedAt time.Time // zero until finished
 	WakeAt     time.Time // when the first of its parked steps is due, also while others are at work; zero if none is parked
 	WakeSeq    int64     // a wake-up with another number is stale
+	RerunOf    string    // the run that this one was started again from, "" if none
+	RerunFrom  string    // then: the id of the step that it began with, "" for the first
 }
 
 // RunFilter narrows a list of runs.
@@ -133,6 +135,7 @@ type Progress struct {
 	Left     time.Duration   `json:"left,omitempty"`     // what is left of it while a gate stops the clock
 	Failure  *Failed         `json:"failure,omitempty"`  // the last failure
 	Agent    *Escalation     `json:"agent,omitempty"`    // what the own agent said when it called for a person
+	Carried  string          `json:"carried,omitempty"`  // the run whose checkpoint this is: the step was not executed in this one
 }
 
 // Failed is a failure as a step instance remembers it, masked.

@@ -20,6 +20,7 @@ import (
 type Config struct {
 	Ops       []flow.Op // as the other faces declare them; those with the face mcp are offered here
 	Workflows Workflows
+	Versions  Versions
 	Runs      Runs
 	Inbox     Inbox
 	Servers   Servers

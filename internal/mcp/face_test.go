@@ -62,8 +62,8 @@ func TestEachRoleIsShownWhatItMayUse(t *testing.T) {
 		"agent":    {"submit_recovery_action", inbox, templates, ""},
 		"viewer":   {reads + " validate_plan", plans + inbox, templates, "compile introduce"},
 		"operator": {reads + " run_workflow submit_recovery_action validate_plan", plans + inbox, templates, "compile introduce"},
-		"editor":   {"deploy_workflow " + reads + " run_workflow submit_recovery_action validate_plan", plans + inbox, templates, "compile introduce"},
-		"owner":    {"deploy_workflow " + reads + " run_workflow submit_recovery_action validate_plan", plans + inbox, templates, "compile introduce"},
+		"editor":   {"deploy_workflow " + reads + " publish_workflow run_workflow submit_recovery_action unpublish_workflow update_workflow validate_plan", plans + inbox, templates, "compile introduce"},
+		"owner":    {"deploy_workflow " + reads + " publish_workflow run_workflow submit_recovery_action unpublish_workflow update_workflow validate_plan", plans + inbox, templates, "compile introduce"},
 	} {
 		key, _ := b.key(role)
 		for _, version := range generations() {

@@ -39,6 +39,7 @@ func (f *Face) server(role flow.Role) *sdk.Server {
 	})}
 	o.offerInbox()
 	o.offerWorkflows()
+	o.offerVersions()
 	o.offerRuns()
 	o.offerPlans()
 	o.offerPrompts()

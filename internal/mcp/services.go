@@ -20,6 +20,12 @@ type Workflows interface {
 	DefinitionSchema(context.Context, flow.Caller, *struct{}) (*json.RawMessage, error)
 }
 
+// Versions says which version of a workflow new runs use.
+type Versions interface {
+	PublishWorkflow(context.Context, flow.Caller, *engine.PublishIn) (*engine.WorkflowView, error)
+	UnpublishWorkflow(context.Context, flow.Caller, *engine.WorkflowIn) (*engine.WorkflowView, error)
+}
+
 // Runs starts and shows runs.
 type Runs interface {
 	StartRun(context.Context, flow.Caller, *engine.StartRunIn) (*engine.RunView, error)

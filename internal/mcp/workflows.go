@@ -49,6 +49,10 @@ func (o *offer) offerWorkflows() {
 			v.Source, v.Definition = "", nil // the caller has just sent it
 			return v, nil
 		}})
+	o.tool(tool{op: "workflows.create", name: "update_workflow", title: "Publish a changed plan",
+		in:    shape{{name: "name", kind: "string", required: true, about: "the workflow's name, which the plan must have too"}, plan()},
+		about: "Publishes a changed definition as the next version of a workflow that is there; new runs use it, runs under way keep theirs.",
+		call:  func(ctx context.Context, by flow.Caller, a args) (any, error) { return update(ctx, w, by, a) }})
 	o.tool(tool{op: "workflows.list", name: "list_workflows", title: "The published workflows", in: paging(),
 		about: "Lists the published workflows by name.",
 		call: func(ctx context.Context, by flow.Caller, a args) (any, error) {
@@ -79,11 +83,12 @@ func (o *offer) offerRuns() {
 		in: shape{
 			{name: "name", kind: "string", required: true, about: "the workflow's name"},
 			{name: "input", about: "the run's input, checked against the workflow's input schema; {} if absent"},
-			{name: "versionId", kind: "string", about: "a stored version instead of the published one"},
+			{name: "version", kind: "integer", least: 1, about: "the number of a version instead of the published one"},
+			{name: "versionId", kind: "string", about: "the id of a stored version instead of the published one"},
 		},
 		call: func(ctx context.Context, by flow.Caller, a args) (any, error) {
 			in := &engine.StartRunIn{Name: a.text("name")}
-			in.Body.Input, in.Body.VersionID = a["input"], a.text("versionId")
+			in.Body.Input, in.Body.VersionID, in.Body.Version = a["input"], a.text("versionId"), a.whole("version")
 			return runs.StartRun(ctx, by, in)
 		}})
 	o.tool(tool{op: "runs.get", name: "get_run_status", title: "A run", in: shape{{name: "runId", kind: "string", required: true, about: "the run's id"}},

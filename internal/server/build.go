@@ -155,7 +155,7 @@ func (p *parts) face(c Config) *api.API {
 	for _, o := range rest.Operations() {
 		ops = append(ops, o.Op)
 	}
-	p.mcp = mcp.New(mcp.Config{Ops: ops, Workflows: p.engine, Runs: p.engine, Inbox: p.engine, Servers: p.access, Tools: p.tools,
+	p.mcp = mcp.New(mcp.Config{Ops: ops, Workflows: p.engine, Versions: p.engine, Runs: p.engine, Inbox: p.engine, Servers: p.access, Tools: p.tools,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
 	rest.Mount("/mcp", p.mcp)
 	return rest

@@ -50,6 +50,9 @@ type data struct {
 	Answer         string        `json:"answer"`
 	Reason         string        `json:"reason"`
 	Hint           string        `json:"hint"`
+	RerunOf        string        `json:"rerunOf"`
+	From           string        `json:"from"`
+	Carried        []string      `json:"carried"`
 }
 
 // Event writes one event.
@@ -66,6 +69,12 @@ func (t *Timeline) Event(e flow.Event) {
 		i = *e.StepIndex
 	}
 	switch e.Type {
+	case flow.EventRunStarted:
+		t.again(d)
+	case flow.EventRunResumed:
+		if d.Hint != "" {
+			t.sub("%s retried with a hint: %s", t.Ink.Warn("↻"), Line(d.Hint, 160))
+		}
 	case flow.EventStepStarted:
 		t.title[i] = d.Title
 	case flow.EventStepSucceeded:
@@ -89,6 +98,21 @@ func (t *Timeline) Event(e flow.Event) {
 		t.sub("%s answered %s %s", t.Ink.Good("✓"), t.Ink.Bold(Clean(d.Answer)), t.Ink.Faint(Line(strings.TrimSpace(d.Hint+" "+d.Reason), 120)))
 	case flow.EventGateExpired:
 		t.sub("%s nobody answered in time", t.Ink.Warn("…"))
+	}
+}
+
+// again says what a run was started again from.
+func (t *Timeline) again(d data) {
+	if d.RerunOf == "" {
+		return
+	}
+	from := ""
+	if d.From != "" {
+		from = ", from step " + Line(d.From, 60)
+	}
+	t.sub("%s started again from %s%s", t.Ink.Warn("↻"), Line(d.RerunOf, 60), from)
+	if len(d.Carried) > 0 {
+		t.sub("  %s", t.Ink.Faint("carried over, not executed: "+Line(strings.Join(d.Carried, ", "), 160)))
 	}
 }
 

@@ -37,7 +37,7 @@ func encode(c flow.Change) (encoded, error) {
 	}
 	for i := range c.Steps {
 		p := &c.Steps[i].Progress
-		if c.Steps[i].Status.Done() && p.Mends == 0 && p.Episode == 0 && p.Branch == "" && p.Failure == nil {
+		if c.Steps[i].Status.Done() && p.Mends == 0 && p.Episode == 0 && p.Branch == "" && p.Failure == nil && p.Carried == "" {
 			e.progress = append(e.progress, "{}") // what is done has nothing to take up
 			continue
 		}
@@ -65,6 +65,9 @@ func encode(c flow.Change) (encoded, error) {
 }
 
 func apply(ctx context.Context, t tx, c *flow.Change, e encoded) error {
+	if err := putOnce(ctx, t, c.Once); err != nil {
+		return err
+	}
 	if err := putRun(ctx, t, c); err != nil {
 		return err
 	}
@@ -109,10 +112,11 @@ func putRun(ctx context.Context, t tx, c *flow.Change) error {
 	r := &c.Run
 	if r.Version == 1 {
 		return t.send(ctx, nil, `INSERT INTO runs (id, workspace_id, workflow, version_id, status, version, owner, epoch, seq, current,
-			input, output, error, author, created_at, finished_at, wake_at, wake_seq)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+			input, output, error, author, created_at, finished_at, wake_at, wake_seq, rerun_of, rerun_from)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 			r.ID, r.Workspace, r.Workflow, r.VersionID, string(r.Status), r.Version, r.Owner, r.Epoch, r.Seq, r.Current,
-			string(r.Input), text(r.Output), r.Error, r.Author, r.CreatedAt.UnixMicro(), micros(r.FinishedAt), micros(r.WakeAt), r.WakeSeq)
+			string(r.Input), text(r.Output), r.Error, r.Author, r.CreatedAt.UnixMicro(), micros(r.FinishedAt), micros(r.WakeAt), r.WakeSeq,
+			r.RerunOf, r.RerunFrom)
 	}
 	epoch := r.Epoch
 	if c.Claim {
@@ -135,7 +139,7 @@ func putStep(ctx context.Context, t tx, runID string, s *flow.StepInstance, prog
 }
 
 const runColumns = `id, workspace_id, workflow, version_id, status, version, owner, epoch, seq, current,
-	input, output, error, author, created_at, finished_at, wake_at, wake_seq`
+	input, output, error, author, created_at, finished_at, wake_at, wake_seq, rerun_of, rerun_from`
 
 func scanRun(r row) (flow.Run, error) {
 	var v flow.Run
@@ -144,7 +148,7 @@ func scanRun(r row) (flow.Run, error) {
 	var created int64
 	var finished, wake sql.NullInt64
 	err := r.Scan(&v.ID, &v.Workspace, &v.Workflow, &v.VersionID, &status, &v.Version, &v.Owner, &v.Epoch, &v.Seq, &v.Current,
-		&input, &output, &v.Error, &v.Author, &created, &finished, &wake, &v.WakeSeq)
+		&input, &output, &v.Error, &v.Author, &created, &finished, &wake, &v.WakeSeq, &v.RerunOf, &v.RerunFrom)
 	v.Status, v.Input, v.Output = flow.RunStatus(status), json.RawMessage(input), raw(output)
 	v.CreatedAt, v.FinishedAt, v.WakeAt = fromMicros(created), instant(finished), instant(wake)
 	return v, err
@@ -169,10 +173,17 @@ func (s *Store) Runs(ctx context.Context, f flow.RunFilter) ([]flow.Run, error) 
 		f.Before = "~" // after every id
 	}
 	rs, err := s.db.query(ctx, `SELECT id, workspace_id, workflow, version_id, status, version, owner, epoch, seq, current,
-		'null', NULL, error, author, created_at, finished_at, wake_at, wake_seq FROM runs
+		'null', NULL, error, author, created_at, finished_at, wake_at, wake_seq, rerun_of, rerun_from FROM runs
 		WHERE workspace_id = $1 AND id < $2 AND (workflow = $3 OR $3 = '') AND (status = $4 OR $4 = '') ORDER BY id DESC LIMIT $5`,
 		f.Workspace, f.Before, f.Workflow, f.Status, f.Limit)
 	return collect(rs, err, scanRun)
+}
+
+// Reruns lists the runs that were started again from a run, oldest first, at
+// most limit.
+func (s *Store) Reruns(ctx context.Context, workspace, id string, limit int) ([]string, error) {
+	rs, err := s.db.query(ctx, `SELECT id FROM runs WHERE rerun_of = $1 AND rerun_of <> '' AND workspace_id = $2 ORDER BY id LIMIT $3`, id, workspace, limit)
+	return collect(rs, err, func(r row) (id string, err error) { return id, r.Scan(&id) })
 }
 
 // Steps reads the checkpoints of a run, in index order.

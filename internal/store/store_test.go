@@ -300,18 +300,18 @@ func TestWorkflowVersions(t *testing.T) {
 		s := open(t, db)
 		seedWorkspace(t, s)
 		v := flow.WorkflowVersion{ID: "ver_1", Workspace: "ws", Workflow: "w", Digest: "d1", Source: "src", Definition: json.RawMessage(`{}`), Author: "p", CreatedAt: at()}
-		kept := must(s.Keep(t.Context(), v))
+		kept := must(s.Keep(t.Context(), v, nil))
 		v.ID = "ver_2"
-		if again := must(s.Keep(t.Context(), v)); again.ID != kept.ID {
+		if again := must(s.Keep(t.Context(), v, nil)); again.ID != kept.ID {
 			t.Errorf("kept again: got %s, want %s", again.ID, kept.ID)
 		}
-		one := must(s.Publish(t.Context(), v))
+		one := must(s.Publish(t.Context(), v, nil))
 		v.ID = "ver_3"
-		if same := must(s.Publish(t.Context(), v)); same.ID != "ver_2" || same.Number != 1 {
+		if same := must(s.Publish(t.Context(), v, nil)); same.ID != "ver_2" || same.Number != 1 {
 			t.Errorf("same content: got %s number %d, want ver_2 number 1", same.ID, same.Number)
 		}
 		v.Digest = "d2"
-		two := must(s.Publish(t.Context(), v))
+		two := must(s.Publish(t.Context(), v, nil))
 		if one.Number != 1 || two.Number != 2 {
 			t.Errorf("numbers: got %d %d, want 1 2", one.Number, two.Number)
 		}

@@ -20,46 +20,88 @@ func scanVersion(r row) (flow.WorkflowVersion, error) {
 
 // Publish stores v as the workflow's newest version, with the next number,
 // and makes new runs use it. A content equal to the newest version's is not
-// stored again: it gives that version.
-func (s *Store) Publish(ctx context.Context, v flow.WorkflowVersion) (flow.WorkflowVersion, error) {
-	out := v
+// stored again: it gives that version. With once it answers conflict if the key
+// is taken, and remembers the version's id under it otherwise.
+func (s *Store) Publish(ctx context.Context, v flow.WorkflowVersion, once *flow.Once) (flow.WorkflowVersion, error) {
+	var out flow.WorkflowVersion
 	err := s.write(ctx, func(ctx context.Context, t tx) error {
 		newest, err := scanVersion(t.queryRow(ctx, `SELECT `+versionColumns+` FROM workflow_versions
 			WHERE workspace_id = $1 AND workflow = $2 ORDER BY number DESC LIMIT 1`, v.Workspace, v.Workflow))
 		if err != nil && !noRows(err) {
 			return err
 		}
-		if err == nil && newest.Number > 0 && newest.Digest == v.Digest {
+		out = v // the committer may run this again
+		same := err == nil && newest.Number > 0 && newest.Digest == v.Digest
+		if same {
 			out = newest
-			return nil
+		} else {
+			out.Number = newest.Number + 1
 		}
-		out.Number = newest.Number + 1
-		if err := insertVersion(ctx, t, out); err != nil {
+		if err := putOnce(ctx, t, once.Making(out.ID)); err != nil {
 			return err
 		}
-		_, err = t.exec(ctx, `INSERT INTO workflows (workspace_id, name, version_id, number, updated_at) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (workspace_id, name) DO UPDATE SET version_id = excluded.version_id, number = excluded.number, updated_at = excluded.updated_at`,
-			out.Workspace, out.Workflow, out.ID, out.Number, out.CreatedAt.UnixMicro())
-		return err
+		if !same {
+			if err := insertVersion(ctx, t, out); err != nil {
+				return err
+			}
+		}
+		return point(ctx, t, flow.Workflow{Workspace: v.Workspace, Name: v.Workflow, VersionID: out.ID, Number: out.Number, UpdatedAt: v.CreatedAt})
 	})
 	return out, err
 }
 
+// point says which version new runs of a workflow use; one that they use
+// already stays as it was.
+func point(ctx context.Context, t tx, w flow.Workflow) error {
+	_, err := t.exec(ctx, `INSERT INTO workflows (workspace_id, name, version_id, number, updated_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (workspace_id, name) DO UPDATE SET version_id = excluded.version_id, number = excluded.number, updated_at = excluded.updated_at
+		WHERE workflows.version_id <> excluded.version_id`, w.Workspace, w.Name, w.VersionID, w.Number, w.UpdatedAt.UnixMicro())
+	return err
+}
+
+// Point says which version new runs of a workflow use from now on.
+func (s *Store) Point(ctx context.Context, w flow.Workflow) error {
+	return s.write(ctx, func(ctx context.Context, t tx) error { return point(ctx, t, w) })
+}
+
+// Unpublish has a workflow start no new runs; its versions stay. It answers
+// not_found if it is not published.
+func (s *Store) Unpublish(ctx context.Context, workspace, name string) error {
+	return s.write(ctx, func(ctx context.Context, t tx) error {
+		n, err := t.exec(ctx, `DELETE FROM workflows WHERE workspace_id = $1 AND name = $2`, workspace, name)
+		if err == nil && n == 0 {
+			return flow.Errorf(flow.CodeNotFound, "workflow %q is not published", name)
+		}
+		return err
+	})
+}
+
+// Numbered lists a workflow's numbered versions, newest first: those with a
+// number below before, or all of them if that is 0.
+func (s *Store) Numbered(ctx context.Context, workspace, name string, before, limit int) ([]flow.WorkflowVersion, error) {
+	rs, err := s.db.query(ctx, `SELECT `+versionColumns+` FROM workflow_versions
+		WHERE workspace_id = $1 AND workflow = $2 AND number > 0 AND (number < $3 OR $3 = 0) ORDER BY number DESC LIMIT $4`, workspace, name, before, limit)
+	return collect(rs, err, scanVersion)
+}
+
 // Keep stores v unpublished, found again by its content: the same content
-// gives the version that is there.
-func (s *Store) Keep(ctx context.Context, v flow.WorkflowVersion) (flow.WorkflowVersion, error) {
-	out := v
+// gives the version that is there. For once see [Store.Publish].
+func (s *Store) Keep(ctx context.Context, v flow.WorkflowVersion, once *flow.Once) (flow.WorkflowVersion, error) {
+	var out flow.WorkflowVersion
 	err := s.write(ctx, func(ctx context.Context, t tx) error {
 		kept, err := scanVersion(t.queryRow(ctx, `SELECT `+versionColumns+` FROM workflow_versions
 			WHERE workspace_id = $1 AND workflow = $2 AND digest = $3 AND number = 0`, v.Workspace, v.Workflow, v.Digest))
-		switch {
-		case err == nil:
-			out = kept
-			return nil
-		case !noRows(err):
+		if err != nil && !noRows(err) {
 			return err
 		}
+		out = v
+		if err == nil {
+			out = kept
+		}
 		out.Number = 0
+		if err := putOnce(ctx, t, once.Making(out.ID)); err != nil || out.ID == kept.ID {
+			return err
+		}
 		return insertVersion(ctx, t, out)
 	})
 	return out, err
