@@ -73,6 +73,9 @@ func (c *runsShowCmd) Run(a *app) error {
 			return a.printJSON(r)
 		}
 		fmt.Fprintf(a.out, "%s  %s  started %s\n", a.ink.Bold(r.Workflow), r.ID, r.CreatedAt.Local().Format(time.DateTime))
+		if page := s.page(r.ID); page != "" {
+			fmt.Fprintf(a.out, "%s\n", a.ink.Faint(page))
+		}
 		f := c.follower(a, s, false)
 		line := f.timeline(a.out)
 		line.Answer = func(id string, kind flow.GateKind) string {
