@@ -24,6 +24,15 @@ func (a *API) Mount(path string, face Face) {
 	})
 }
 
+// Pages serves pages at paths, which end with /* for all below. They see to
+// who calls by themselves; what they answer is observed and logged like the
+// rest. It is called before the first request.
+func (a *API) Pages(paths []string, pages http.Handler) {
+	for _, p := range paths {
+		a.router.Handle(p, pages)
+	}
+}
+
 // overMCP is op, offered to agents over MCP too.
 func overMCP(op flow.Op) flow.Op {
 	op.Faces = append(op.Faces, "mcp")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -219,6 +220,15 @@ func embed(a *app, config server.Config) (*session, error) {
 			a.complain(err)
 		}
 	}}, nil
+}
+
+// page is the address of a run's page, "" where the server ends with this
+// command.
+func (s *session) page(run string) string {
+	if s.embedded {
+		return ""
+	}
+	return strings.TrimRight(s.BaseURL(), "/") + "/runs/" + run
 }
 
 // with opens a session for f.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,7 +126,7 @@ func (f follower) lines(r *client.Run) (each func(flow.Event), done func()) {
 		e.SetEscapeHTML(false)
 		return func(ev flow.Event) { _ = e.Encode(ev) }, func() {}
 	}
-	fmt.Fprintf(f.a.out, "%s  %s\n", f.a.ink.Bold(r.Workflow), f.a.ink.Faint(r.ID))
+	fmt.Fprintf(f.a.out, "%s  %s\n", f.a.ink.Bold(r.Workflow), f.a.ink.Faint(cmp.Or(f.s.page(r.ID), r.ID)))
 	spin := newSpinner(f.a.out, f.a.ink)
 	line := f.timeline(spin)
 	return func(ev flow.Event) {

@@ -76,6 +76,9 @@ func (c *runsShowCmd) Run(a *app) error {
 			return a.printJSON(r)
 		}
 		fmt.Fprintf(a.out, "%s  %s  started %s\n", a.ink.Bold(r.Workflow), r.ID, r.CreatedAt.Local().Format(time.DateTime))
+		if page := s.page(r.ID); page != "" {
+			fmt.Fprintf(a.out, "%s\n", a.ink.Faint(page))
+		}
 		for _, id := range r.Reruns {
 			fmt.Fprintf(a.out, "  started again as %s\n", id)
 		}

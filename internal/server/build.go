@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/access"
@@ -26,6 +27,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/secret"
 	"github.com/longstop-dev/longstop/internal/step"
 	"github.com/longstop-dev/longstop/internal/store"
+	"github.com/longstop-dev/longstop/internal/web"
 )
 
 // parts are what a server is made of, in the order in which they are made.
@@ -158,6 +160,8 @@ func (p *parts) face(c Config) *api.API {
 	p.mcp = mcp.New(mcp.Config{Ops: ops, Workflows: p.engine, Versions: p.engine, Runs: p.engine, Inbox: p.engine, Servers: p.access, Tools: p.tools,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
 	rest.Mount("/mcp", p.mcp)
+	rest.Pages(web.Paths(), web.New(web.Config{Ops: ops, Runs: p.engine, Cases: p.desk, Keys: p.access, Clock: c.Clock,
+		Secure: strings.HasPrefix(c.PublicURL, "https://"), Log: c.Log}))
 	return rest
 }
 
