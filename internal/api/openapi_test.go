@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestOpenAPIIsWhole(t *testing.T) {
 				t.Errorf("%s: %s is not described as an Error", op.Name, status)
 			}
 		}
-		if _, located := o.Responses["201"].Headers["Location"]; located != (o.OperationID == "workflows.create" || o.OperationID == "runs.start" || o.OperationID == "mcp-servers.create") {
+		if _, located := o.Responses["201"].Headers["Location"]; located != slices.Contains([]string{"workflows.create", "runs.start", "mcp-servers.create", "vaults.create", "events.append", "connections.create"}, o.OperationID) {
 			t.Errorf("%s: Location described: %t", op.Name, located)
 		}
 		if strings.Count(op.Path, "{") > 0 && len(o.Parameters) == 0 {

@@ -60,38 +60,6 @@ func (s *Service) GetEvent(ctx context.Context, by flow.Caller, in *EventIn) (*f
 	return &e, err
 }
 
-// Follow calls each with every event of a vault behind in.After, as they are
-// appended, until ctx ends, each answers an error, or the vault is deleted,
-// which is not_found.
-func (s *Service) Follow(ctx context.Context, by flow.Caller, in EventsIn, each func(flow.VaultEvent) error) error {
-	v, err := s.c.Vaults.Vault(ctx, by.Workspace, in.ID)
-	if err != nil {
-		return err
-	}
-	in.ID, in.Limit = v.ID, 500
-	for {
-		grown := s.feed.grown(v.ID) // before reading: what comes after is noticed
-		page, err := s.ListEvents(ctx, by, &in)
-		if err != nil {
-			return err
-		}
-		for _, e := range page.Items {
-			if err := each(e); err != nil {
-				return err
-			}
-			in.After = e.Seq
-		}
-		if page.Next != "" {
-			continue
-		}
-		select {
-		case <-grown:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // Tidy removes events past their retention, and says how many.
 func (s *Service) Tidy(ctx context.Context) (int64, error) {
 	const batch = 1000
