@@ -21,6 +21,7 @@ type Config struct {
 	Engine    Engine
 	Recovery  Recovery
 	Access    Access
+	Vaults    Vaults
 	Guard     Guard                       // default access.Guard
 	Ready     func(context.Context) error // whether the database answers; nil for always
 	Version   string                      // of the binary
@@ -128,6 +129,7 @@ func (a *API) mount() {
 	mountServers(a, a.c.Access)
 	mountSecrets(a, a.c.Access)
 	mountKeys(a, a.c.Access)
+	mountVaults(a, a.c.Vaults)
 }
 
 // ServeHTTP answers a request.

@@ -23,6 +23,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/recovery"
 	"github.com/longstop-dev/longstop/internal/secret"
 	"github.com/longstop-dev/longstop/internal/store"
+	"github.com/longstop-dev/longstop/internal/vault"
 )
 
 // bed is the face on real keys and settings and on an engine that the test
@@ -56,7 +57,8 @@ func newBed(t *testing.T, change ...func(*api.Config)) *bed {
 	if b.owner, _, err = b.access.Bootstrap(t.Context(), access.Founding{}); err != nil {
 		t.Fatalf("bootstrap: %v", err)
 	}
-	c := api.Config{Engine: b.eng, Recovery: b.desk, Access: b.access, Ready: s.Ping, Version: "1.2.3", PublicURL: "https://stop.example", Clock: b.clock,
+	vaults := vault.New(vault.Config{Vaults: s, Events: s, Connections: s, Agents: s, People: s, Clock: b.clock, NewID: ident.New})
+	c := api.Config{Engine: b.eng, Recovery: b.desk, Access: b.access, Vaults: vaults, Ready: s.Ping, Version: "1.2.3", PublicURL: "https://stop.example", Clock: b.clock,
 		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, f := range change {
 		f(&c)

@@ -7,28 +7,52 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
 // errLeaving ends a follower because this process ends.
 var errLeaving = errors.New("the server is going away")
 
-// follower takes a run's events one by one. Send must not wait longer than
-// the limits allow; rest is called when nothing has come for a while.
+// record is an entry of a log that is followed. Last tells that none comes
+// after it.
+type record struct {
+	seq  int64
+	body any
+	last bool
+}
+
+// followed is a log that can be followed.
+type followed interface {
+	// page reads records behind a sequence number, and whether there are more.
+	page(ctx context.Context, after int64, limit int) (records []record, more bool, err error)
+	// watch signals that the log may have grown, until stop is called.
+	watch() (changed <-chan struct{}, stop func())
+	// over tells whether there is nothing more to come behind a sequence number.
+	over(ctx context.Context, after int64) (bool, error)
+	// op names the operation.
+	op() string
+}
+
+// follower takes records one by one. Send must not wait longer than the limits
+// allow; rest is called when nothing has come for a while.
 type follower interface {
-	send(ctx context.Context, e flow.Event) error
+	send(ctx context.Context, r record) error
 	rest(ctx context.Context) error
 }
 
-// live answers a request for events that asks for more than a page.
-func (a *API) live(runs Runs) func(http.ResponseWriter, *http.Request, *call) bool {
+// live answers a request for events that asks for more than a page. Open makes
+// the source of a request; nil if there is none.
+func (a *API) live(open func(r *http.Request, by flow.Caller) followed) func(http.ResponseWriter, *http.Request, *call) bool {
 	return func(w http.ResponseWriter, r *http.Request, c *call) bool {
 		upgrade := isUpgrade(r)
-		if runs == nil || !upgrade && !wantsStream(r) {
+		if !upgrade && !wantsStream(r) {
 			return false
 		}
-		f := &feed{a: a, runs: runs, by: c.by, bearer: c.bearer, run: r.PathValue("id")}
+		from := open(r, c.by)
+		if from == nil {
+			return false
+		}
+		f := &feed{a: a, from: from, bearer: c.bearer}
 		if p := f.begin(r); p != nil {
 			p.write(w)
 			return true
@@ -37,7 +61,7 @@ func (a *API) live(runs Runs) func(http.ResponseWriter, *http.Request, *call) bo
 		case a.seats <- struct{}{}:
 			defer func() { <-a.seats }()
 		default:
-			refuse(http.StatusServiceUnavailable, "too many follow runs already", "", "come back later, or read pages with ?after=").write(w)
+			refuse(http.StatusServiceUnavailable, "too many follow events already", "", "come back later, or read pages with ?after=").write(w)
 			return true
 		}
 		if upgrade {
@@ -57,17 +81,15 @@ func wantsStream(r *http.Request) bool {
 	return strings.Contains(strings.ToLower(r.Header.Get("Accept")), "text/event-stream")
 }
 
-// feed brings the events of one run to one follower.
+// feed brings the records of one log to one follower.
 type feed struct {
 	a      *API
-	runs   Runs
-	by     flow.Caller
+	from   followed
 	bearer string
-	run    string
 	after  int64
 }
 
-// begin reads from where on, and whether there is such a run.
+// begin reads from where on, and whether there is such a log.
 func (f *feed) begin(r *http.Request) *Problem {
 	for _, text := range []string{r.URL.Query().Get("after"), r.Header.Get("Last-Event-ID")} {
 		if text == "" {
@@ -79,26 +101,22 @@ func (f *feed) begin(r *http.Request) *Problem {
 		}
 		f.after = max(f.after, n)
 	}
-	if _, err := f.page(r.Context(), 1); err != nil {
+	if _, _, err := f.from.page(r.Context(), f.after, 1); err != nil {
 		p := problemOf(err)
-		f.a.explain(r.Context(), "runs.events", err, p)
+		f.a.explain(r.Context(), f.from.op(), err, p)
 		return p
 	}
 	return nil
 }
 
-func (f *feed) page(ctx context.Context, limit int) (*engine.List[flow.Event], error) {
-	return f.runs.ListEvents(ctx, f.by, &engine.RecordsIn{ID: f.run, After: f.after, Limit: limit})
-}
-
 // pageSize is how many events are held in memory for one follower.
 const pageSize = 200
 
-// follow sends every event after f.after, in order, none twice, until the run
+// follow sends every record after f.after, in order, none twice, until the log
 // has ended (nil), the follower fails, ctx ends or the process ends. Signals
 // carry no data: what is sent is what the store has.
 func (f *feed) follow(ctx context.Context, to follower) error {
-	changed, stop := f.runs.Watch(f.run)
+	changed, stop := f.from.watch()
 	defer stop()
 	first := true
 	for {
@@ -107,7 +125,7 @@ func (f *feed) follow(ctx context.Context, to follower) error {
 			return err
 		}
 		if first && !sent {
-			if ended, err = f.over(ctx); err != nil {
+			if ended, err = f.from.over(ctx, f.after); err != nil {
 				return err
 			}
 		}
@@ -121,39 +139,26 @@ func (f *feed) follow(ctx context.Context, to follower) error {
 	}
 }
 
-// drain sends what there is. Ended tells that the last of it was a run's end.
+// drain sends what there is. Ended tells that the last of it was the log's end.
 func (f *feed) drain(ctx context.Context, to follower) (ended, sent bool, err error) {
 	for {
-		p, err := f.page(ctx, pageSize)
+		page, more, err := f.from.page(ctx, f.after, pageSize)
 		if err != nil {
 			return false, sent, err
 		}
-		for _, e := range p.Items {
-			if err := to.send(ctx, e); err != nil {
+		for _, r := range page {
+			if err := to.send(ctx, r); err != nil {
 				return false, sent, err
 			}
-			f.after, sent, ended = e.Seq, true, isEnd(e.Type)
+			f.after, sent, ended = r.seq, true, r.last
 		}
-		if p.Next == "" || len(p.Items) == 0 {
+		if !more || len(page) == 0 {
 			return ended, sent, nil
 		}
 	}
 }
 
-func isEnd(kind string) bool {
-	return kind == flow.EventRunSucceeded || kind == flow.EventRunFailed || kind == flow.EventRunCancelled
-}
-
-// over tells whether a run of which nothing was sent has nothing more to send.
-func (f *feed) over(ctx context.Context) (bool, error) {
-	v, err := f.runs.GetRun(ctx, f.by, &engine.RunIn{ID: f.run})
-	if err != nil {
-		return false, err
-	}
-	return v.Status.Finished() && v.Seq <= f.after, nil
-}
-
-// wait returns when the run has moved. While it does not, the follower is
+// wait returns when the log has moved. While it does not, the follower is
 // pinged, and sent away if its key holds no longer.
 func (f *feed) wait(ctx context.Context, to follower, changed <-chan struct{}) error {
 	for {

@@ -75,6 +75,8 @@ func (a *API) describe(at route) {
 		op = item.Post
 	case http.MethodPut:
 		op = item.Put
+	case http.MethodPatch:
+		op = item.Patch
 	case http.MethodDelete:
 		op = item.Delete
 	}

@@ -19,7 +19,7 @@ func mountRuns(a *API, s Runs) {
 	serve(a, s, offered("runs.logs", "A run's step log", flow.RoleViewer),
 		route{method: http.MethodGet, path: "/v1/runs/{id}/logs"}, Runs.ListLogs)
 	serve(a, s, offered("runs.events", "A run's events: live over a WebSocket, or as text/event-stream if asked for; else a page", flow.RoleViewer),
-		route{method: http.MethodGet, path: "/v1/runs/{id}/events", live: true, instead: a.live(s)}, Runs.ListEvents)
+		route{method: http.MethodGet, path: "/v1/runs/{id}/events", live: true, instead: a.live(ofRun(s))}, Runs.ListEvents)
 }
 
 func mountLooks(a *API, s Looks) {

@@ -8,6 +8,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/recovery"
+	"github.com/longstop-dev/longstop/internal/vault"
 )
 
 // Engine is what this face needs of the engine.
@@ -87,6 +88,35 @@ type Cases interface {
 	CasesGet(context.Context, flow.Caller, *recovery.CaseIn) (*flow.Case, error)
 	CasesObserved(context.Context, flow.Caller, *recovery.ObservedIn) (*recovery.ObservedView, error)
 	ModelUsage(context.Context, flow.Caller, *recovery.ModelUsageIn) (*recovery.List[flow.ModelDay], error)
+}
+
+// Vaults keeps vaults, what is in them and who was let in.
+type Vaults interface {
+	Create(context.Context, flow.Caller, *vault.CreateIn) (*vault.View, error)
+	ListVaults(context.Context, flow.Caller, *vault.None) (*vault.List[vault.View], error)
+	Get(context.Context, flow.Caller, *vault.In) (*vault.View, error)
+	Update(context.Context, flow.Caller, *vault.UpdateIn) (*vault.View, error)
+	Delete(context.Context, flow.Caller, *vault.In) (*vault.None, error)
+	VaultEvents
+	VaultConnections
+}
+
+// VaultEvents are what is in vaults.
+type VaultEvents interface {
+	Append(context.Context, flow.Caller, *vault.AppendIn) (*flow.VaultEvent, error)
+	ListEvents(context.Context, flow.Caller, *vault.EventsIn) (*vault.List[flow.VaultEvent], error)
+	GetEvent(context.Context, flow.Caller, *vault.EventIn) (*flow.VaultEvent, error)
+	// Watch signals that the vault with an id has grown, until stop is called.
+	Watch(id string) (grown <-chan struct{}, stop func())
+}
+
+// VaultConnections are who was let into vaults.
+type VaultConnections interface {
+	Connect(context.Context, flow.Caller, *vault.ConnectIn) (*vault.ConnectionView, error)
+	ListConnections(context.Context, flow.Caller, *vault.ConnectionsIn) (*vault.List[vault.ConnectionView], error)
+	GetConnection(context.Context, flow.Caller, *vault.ConnectionIn) (*vault.ConnectionView, error)
+	UpdateConnection(context.Context, flow.Caller, *vault.UpdateConnectionIn) (*vault.ConnectionView, error)
+	RevokeConnection(context.Context, flow.Caller, *vault.ConnectionIn) (*vault.ConnectionView, error)
 }
 
 // Access is what this face needs of keys, settings, secrets and servers.

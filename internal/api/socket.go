@@ -18,7 +18,7 @@ import (
 // one event a text message.
 const eventProtocol = "longstop.v1"
 
-// socket follows a run over a WebSocket. It closes with 1000 after the run's
+// socket follows a log over a WebSocket. It closes with 1000 after a run's
 // last event, 1001 when the process ends, 1008 when the key holds no longer
 // and 1011 when reading fails; a follower resumes with ?after=.
 func (f *feed) socket(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func (f *feed) socket(w http.ResponseWriter, r *http.Request) {
 	case ctx.Err() != nil || s.failed:
 		// It has gone, or takes nothing: CloseNow.
 	default:
-		f.a.explain(ctx, "runs.events", err, problemOf(err))
+		f.a.explain(ctx, f.from.op(), err, problemOf(err))
 		c.Close(websocket.StatusInternalError, "come back with ?after=")
 	}
 }
@@ -61,8 +61,8 @@ type socket struct {
 	failed bool
 }
 
-func (s *socket) send(ctx context.Context, e flow.Event) error {
-	b, err := json.Marshal(e)
+func (s *socket) send(ctx context.Context, r record) error {
+	b, err := json.Marshal(r.body)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (h *handshake) WriteHeader(status int) {
 	h.refused = true
 	what, fix := "this is no WebSocket handshake", "send one of version 13, or leave Upgrade out and ask for text/event-stream"
 	if status == http.StatusForbidden {
-		what, fix = "pages of this origin may not follow runs here", "call from a page of this server's public URL, or from outside a browser"
+		what, fix = "pages of this origin may not follow events here", "call from a page of this server's public URL, or from outside a browser"
 	}
 	refuse(status, what, "", fix).write(h.ResponseWriter)
 }

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-
-	"github.com/longstop-dev/longstop/internal/flow"
 )
 
-// stream follows a run as text/event-stream: each event is a message with its
-// seq as id, and after the run's last one comes a message of type end, after
+// stream follows a log as text/event-stream: each event is a message with its
+// seq as id, and after a run's last one comes a message of type end, after
 // which a browser should not come back.
 func (f *feed) stream(w http.ResponseWriter, r *http.Request) {
 	s := &stream{w: w, conn: http.NewResponseController(w), within: f.a.c.Limits.WriteTime}
@@ -30,7 +28,7 @@ func (f *feed) stream(w http.ResponseWriter, r *http.Request) {
 		_ = s.write("event: end\ndata: {}\n\n")
 	case errors.Is(err, errLeaving), s.failed, r.Context().Err() != nil:
 	default:
-		f.a.explain(r.Context(), "runs.events", err, problemOf(err))
+		f.a.explain(r.Context(), f.from.op(), err, problemOf(err))
 	}
 }
 
@@ -41,12 +39,12 @@ type stream struct {
 	failed bool
 }
 
-func (s *stream) send(_ context.Context, e flow.Event) error {
-	b, err := json.Marshal(e)
+func (s *stream) send(_ context.Context, r record) error {
+	b, err := json.Marshal(r.body)
 	if err != nil {
 		return err
 	}
-	return s.write(fmt.Sprintf("id: %d\ndata: %s\n\n", e.Seq, b))
+	return s.write(fmt.Sprintf("id: %d\ndata: %s\n\n", r.seq, b))
 }
 
 func (s *stream) rest(context.Context) error { return s.write(": still here\n\n") }

@@ -27,6 +27,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/secret"
 	"github.com/longstop-dev/longstop/internal/step"
 	"github.com/longstop-dev/longstop/internal/store"
+	"github.com/longstop-dev/longstop/internal/vault"
 	"github.com/longstop-dev/longstop/internal/web"
 )
 
@@ -41,6 +42,7 @@ type parts struct {
 	desk    *recovery.Desk
 	engine  *engine.Engine
 	tools   *responder.Tools
+	vaults  *vault.Service
 	api     *api.API
 	mcp     *mcp.Face
 }
@@ -78,6 +80,8 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.engine = engine.New(engine.Config{Runs: p.store, Records: p.store, Versions: p.store, Types: types, Recovery: p.desk, Workspaces: p.access,
 		Dispatch: dispatch.NewLocal(c.Clock, p.store), Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64,
 		Node: ident.New("node"), MaxActive: c.MaxActive, Log: c.Log})
+	p.vaults = vault.New(vault.Config{Vaults: p.store, Events: p.store, Connections: p.store, Agents: p.store, People: p.store,
+		Clock: c.Clock, NewID: ident.New})
 	p.api = p.face(c)
 	return p, nil
 }
@@ -151,7 +155,7 @@ func Validate(name string, src []byte) (*flow.Definition, error) {
 
 // face makes the handler of what the server shows outside.
 func (p *parts) face(c Config) *api.API {
-	rest := api.New(api.Config{Engine: p.engine, Access: p.access, Recovery: p.desk, Ready: p.store.Ping,
+	rest := api.New(api.Config{Engine: p.engine, Access: p.access, Recovery: p.desk, Vaults: p.vaults, Ready: p.store.Ping,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
 	var ops []flow.Op
 	for _, o := range rest.Operations() {
@@ -168,7 +172,7 @@ func (p *parts) face(c Config) *api.API {
 // OpsOverMCP names the operations that are declared with the face mcp, and
 // those that it offers.
 func OpsOverMCP() (declared, offered []string) {
-	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, tools: &responder.Tools{}, store: &store.Store{}}
+	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, tools: &responder.Tools{}, store: &store.Store{}, vaults: &vault.Service{}}
 	for _, o := range p.face(Config{}).Operations() {
 		if slices.Contains(o.Faces, "mcp") {
 			declared = append(declared, o.Name)

@@ -1,0 +1,250 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// AppendEvent appends an event to its vault, gives it the next sequence
+// number, and writes with it what route makes of one with a target. A key that
+// has made an event already gives that one, if the content is the same, and
+// nothing is written; conflict for another content. It answers not_found for a
+// vault that is not there, and invalid for a parent that is not in it.
+func (s *Store) AppendEvent(ctx context.Context, a flow.VaultAppend) (flow.VaultAppended, error) {
+	var out flow.VaultAppended
+	err := s.write(ctx, func(ctx context.Context, t tx) error {
+		out = flow.VaultAppended{} // the committer may run this again
+		event := a.Event
+		if err := t.queryRow(ctx, `SELECT seq FROM vaults WHERE id = $1 AND workspace_id = $2`, event.Vault, event.Workspace).Scan(&event.Seq); err != nil {
+			if noRows(err) {
+				return noVault(event.Vault)
+			}
+			return err
+		}
+		if a.Key != "" {
+			had, err := byKey(ctx, t, &a)
+			if err != nil || had != nil {
+				if had != nil {
+					out.Events, out.Again = []flow.VaultEvent{*had}, true
+				}
+				return err
+			}
+		}
+		if err := checkParents(ctx, t, &event); err != nil {
+			return err
+		}
+		routed, err := route(ctx, t, &a, event)
+		if err != nil {
+			return err
+		}
+		return appendAll(ctx, t, &a, event, routed, &out)
+	})
+	return out, err
+}
+
+// byKey gives the event that a key has made.
+func byKey(ctx context.Context, t tx, a *flow.VaultAppend) (*flow.VaultEvent, error) {
+	var digest string
+	var seq int64
+	err := t.queryRow(ctx, `SELECT digest, seq FROM vault_event_keys WHERE vault_id = $1 AND key = $2`, a.Event.Vault, a.Key).Scan(&digest, &seq)
+	switch {
+	case noRows(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case digest != a.Digest:
+		return nil, flow.Errorf(flow.CodeConflict, "the idempotency key has made an event of another content").At("Idempotency-Key").Right("a new key for a new event")
+	}
+	e, err := scanEvent(t.queryRow(ctx, `SELECT workspace_id, seq, body FROM vault_events WHERE vault_id = $1 AND seq = $2`, a.Event.Vault, seq))
+	if noRows(err) {
+		return nil, flow.Errorf(flow.CodeConflict, "the event of this idempotency key is past its retention").At("Idempotency-Key")
+	}
+	return &e, err
+}
+
+func checkParents(ctx context.Context, t tx, e *flow.VaultEvent) error {
+	for _, id := range e.Parents {
+		var n int64
+		if err := t.queryRow(ctx, `SELECT COUNT(*) FROM vault_events WHERE id = $1 AND vault_id = $2`, id, e.Vault).Scan(&n); err != nil {
+			return err
+		}
+		if n == 0 {
+			return flow.Errorf(flow.CodeInvalid, "there is no event %q in this vault", id).At("parents").Right("ids of events of the same vault")
+		}
+	}
+	return nil
+}
+
+// route reads what is known of a targeted event and has the rule decide.
+func route(ctx context.Context, t tx, a *flow.VaultAppend, e flow.VaultEvent) (flow.Routed, error) {
+	if e.Target == "" || a.Route == nil {
+		return flow.Routed{}, nil
+	}
+	r := flow.Routing{Event: e}
+	agent, err := scanAgent(t.queryRow(ctx, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND agent_id = $2 AND newest = 1`, e.Workspace, e.Target))
+	switch {
+	case err == nil:
+		r.Agent = &agent
+	case !noRows(err):
+		return flow.Routed{}, err
+	}
+	c, err := scanConnection(t.queryRow(ctx, `SELECT `+connectionColumns+` FROM connections WHERE vault_id = $1 AND agent_id = $2`, e.Vault, e.Target))
+	switch {
+	case noRows(err):
+		return a.Route(r), nil
+	case err != nil:
+		return flow.Routed{}, err
+	}
+	r.Connection = &c
+	j, err := scanJob(t.queryRow(ctx, `SELECT `+jobColumns+` FROM jobs WHERE connection_id = $1 AND scope = $2 AND key = $3 AND ended_at IS NULL`, c.ID, e.Scope, a.Conversation))
+	switch {
+	case noRows(err):
+		return a.Route(r), nil
+	case err != nil:
+		return flow.Routed{}, err
+	}
+	r.Job = &j
+	var open int64
+	if err := t.queryRow(ctx, `SELECT COUNT(*) FROM turns WHERE job_id = $1 AND status <> 'done'`, j.ID).Scan(&open); err != nil {
+		return flow.Routed{}, err
+	}
+	r.Busy = open > 0
+	return a.Route(r), nil
+}
+
+// appendAll writes the event and what came of it.
+func appendAll(ctx context.Context, t tx, a *flow.VaultAppend, e flow.VaultEvent, routed flow.Routed, out *flow.VaultAppended) error {
+	e.Seq++
+	events := []flow.VaultEvent{e}
+	if routed.Answer != nil {
+		answer := *routed.Answer
+		answer.Seq = e.Seq + 1
+		events = append(events, answer)
+	}
+	if err := insertEvents(ctx, t, events); err != nil {
+		return err
+	}
+	if a.Key != "" {
+		err := t.send(ctx, nil, `INSERT INTO vault_event_keys (vault_id, key, digest, seq) VALUES ($1, $2, $3, $4)`, e.Vault, a.Key, a.Digest, e.Seq)
+		if err != nil {
+			return err
+		}
+	}
+	for _, j := range []*flow.Job{routed.Ended, routed.Job} { // the old one first: one Job of a key is open
+		if j != nil {
+			if err := putJob(ctx, t, j); err != nil {
+				return err
+			}
+		}
+	}
+	if routed.Turn != nil {
+		routed.Turn.EventSeq = e.Seq
+		if err := insertTurn(ctx, t, routed.Turn); err != nil {
+			return err
+		}
+	}
+	out.Events, out.Turn = events, routed.Turn
+	return nil
+}
+
+// insertEvents appends events of one vault, numbered already.
+func insertEvents(ctx context.Context, t tx, events []flow.VaultEvent) error {
+	for i := range events {
+		e := &events[i]
+		body, err := json.Marshal(e)
+		if err != nil {
+			return flow.Errorf(flow.CodeInternal, "an event cannot be written as JSON").Because(err)
+		}
+		err = t.send(ctx, nil, `INSERT INTO vault_events (vault_id, seq, id, workspace_id, scope, type, correlation, at, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			e.Vault, e.Seq, e.ID, e.Workspace, e.Scope, e.Type, Correlation(e.Metadata), e.At.UnixMicro(), string(body))
+		if err != nil {
+			return err
+		}
+		for _, parent := range e.Parents {
+			err := t.send(ctx, nil, `INSERT INTO vault_event_parents (parent_id, vault_id, seq) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, parent, e.Vault, e.Seq)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	last := &events[len(events)-1]
+	return t.send(ctx, nil, `UPDATE vaults SET seq = $2 WHERE id = $1`, last.Vault, last.Seq)
+}
+
+// Correlation is metadata.correlation as events are found by it: a text as
+// it is, anything else as JSON; "" for none.
+func Correlation(metadata json.RawMessage) string {
+	var m flow.EventMetadata
+	if len(metadata) == 0 || json.Unmarshal(metadata, &m) != nil || len(m.Correlation) == 0 || string(m.Correlation) == "null" {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(m.Correlation, &text) == nil {
+		return text
+	}
+	return string(m.Correlation)
+}
+
+func scanEvent(r row) (flow.VaultEvent, error) {
+	var e flow.VaultEvent
+	var workspace, body string
+	var seq int64
+	if err := r.Scan(&workspace, &seq, &body); err != nil {
+		return e, err
+	}
+	err := json.Unmarshal([]byte(body), &e)
+	e.Workspace, e.Seq = workspace, seq
+	return e, err
+}
+
+// VaultEvents lists a vault's events in order.
+func (s *Store) VaultEvents(ctx context.Context, f flow.EventFilter) ([]flow.VaultEvent, error) {
+	var q strings.Builder
+	q.WriteString(`SELECT e.workspace_id, e.seq, e.body FROM vault_events e`)
+	args := []any{f.Vault, f.After, f.Limit}
+	where := ` WHERE e.vault_id = $1 AND e.seq > $2`
+	add := func(column, value string) {
+		if value != "" {
+			args = append(args, value)
+			where += ` AND ` + column + ` = $` + string(rune('0'+len(args)))
+		}
+	}
+	if f.Parent != "" {
+		q.WriteString(` JOIN vault_event_parents p ON p.vault_id = e.vault_id AND p.seq = e.seq`)
+		add(`p.parent_id`, f.Parent)
+	}
+	add(`e.scope`, f.Scope)
+	add(`e.type`, f.Type)
+	add(`e.correlation`, f.Correlation)
+	rs, err := s.db.query(ctx, q.String()+where+` ORDER BY e.seq LIMIT $3`, args...)
+	return collect(rs, err, scanEvent)
+}
+
+// VaultEvent reads an event of a vault by its id. It answers not_found.
+func (s *Store) VaultEvent(ctx context.Context, workspace, vault, id string) (flow.VaultEvent, error) {
+	e, err := scanEvent(s.db.queryRow(ctx, `SELECT workspace_id, seq, body FROM vault_events WHERE id = $1 AND vault_id = $2 AND workspace_id = $3`, id, vault, workspace))
+	if noRows(err) {
+		return e, flow.Errorf(flow.CodeNotFound, "there is no event %q in this vault", id)
+	}
+	if err != nil {
+		return e, unavailable(err)
+	}
+	return e, nil
+}
+
+// Forget removes the events of vaults whose retention is over, at most limit
+// of them, and says how many.
+func (s *Store) Forget(ctx context.Context, now int64, limit int) (int64, error) {
+	const perDay = int64(24 * 60 * 60 * 1_000_000)
+	var gone int64
+	err := s.write(ctx, func(ctx context.Context, t tx) error {
+		var err error
+		gone, err = t.exec(ctx, `DELETE FROM vault_events WHERE id IN (SELECT e.id FROM vault_events e JOIN vaults v ON v.id = e.vault_id
+			WHERE v.retention_days > 0 AND e.at < $1 - v.retention_days * $2 LIMIT $3)`, now, perDay, limit)
+		return err
+	})
+	return gone, err
+}

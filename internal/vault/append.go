@@ -1,0 +1,179 @@
+package vault
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// Bounds of an event.
+const (
+	maxPayload  = 1 << 20  // bytes
+	maxMetadata = 64 << 10 // bytes
+	maxParents  = 64
+	maxType     = 200 // characters
+	maxKey      = 200 // characters of an idempotency key
+	maxDepth    = 100
+)
+
+// NewEvent is an event as somebody sends it.
+type NewEvent struct {
+	Scope    string          `json:"scope,omitempty" doc:"One of the vault's; default if absent."`
+	Type     string          `json:"type" doc:"Such as question.asked. agent.answered, agent.progress and agent.ceiling_warning are ours."`
+	Target   string          `json:"target,omitempty" doc:"An agent's id, <pubkey>:<alias>: it is asked. Without a target nobody is."`
+	Payload  json.RawMessage `json:"payload,omitempty" doc:"An object; for an agent the first of text, message, prompt, question and body is what it is told, the rest is data."`
+	Metadata json.RawMessage `json:"metadata,omitempty" doc:"An object. correlation is echoed by the answer, conversation names the Job."`
+	Parents  []string        `json:"parents,omitempty" doc:"Ids of events of the same vault."`
+}
+
+// AppendIn appends an event.
+type AppendIn struct {
+	ID   string `path:"id" doc:"The vault's id or name."`
+	Key  string `header:"Idempotency-Key" doc:"The same key and content again gives the event that is there."`
+	Body NewEvent
+}
+
+// Append appends an event of the caller's. One with a target begins a turn of
+// that agent, or is answered at once where the agent has no access. It answers
+// not_found for the vault, invalid with the field, and conflict for a key that
+// has made another event.
+func (s *Service) Append(ctx context.Context, by flow.Caller, in *AppendIn) (*flow.VaultEvent, error) {
+	person, err := s.c.People.Person(ctx, by.Person)
+	if err != nil {
+		return nil, err
+	}
+	return s.Publish(ctx, by.Workspace, in.ID, in.Body, flow.EventAuthor{Kind: flow.AuthorPerson, ID: by.Person}, hex.EncodeToString(person.PublicKey), in.Key)
+}
+
+// Publish appends an event on somebody's behalf: a run's, with the public key
+// of the person who started it, or "" for a schedule.
+func (s *Service) Publish(ctx context.Context, workspace, vault string, in NewEvent, author flow.EventAuthor, onBehalfOf, key string) (*flow.VaultEvent, error) {
+	v, err := s.c.Vaults.Vault(ctx, workspace, vault)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.check(v, key); err != nil {
+		return nil, err
+	}
+	digest, err := json.Marshal(in)
+	if err != nil {
+		return nil, flow.Errorf(flow.CodeInvalid, "the event is not JSON").Because(err)
+	}
+	sum := sha256.Sum256(digest)
+	e := flow.VaultEvent{ID: s.c.NewID("evt"), Workspace: workspace, Vault: v.ID, Scope: in.Scope, Type: in.Type, Target: in.Target,
+		Payload: in.Payload, Metadata: in.Metadata, Parents: in.Parents, Author: author, OnBehalfOf: onBehalfOf, At: s.c.Clock.Now()}
+	done, err := s.c.Events.AppendEvent(ctx, flow.VaultAppend{Event: e, Conversation: conversation(e.Metadata), Key: key,
+		Digest: hex.EncodeToString(sum[:]), Route: router{s.c.Clock, s.c.NewID}.route})
+	if err != nil {
+		return nil, err
+	}
+	if !done.Again {
+		s.Published(done.Events)
+		if done.Turn != nil {
+			for _, l := range s.listeners {
+				l.Turn(*done.Turn)
+			}
+		}
+	}
+	return &done.Events[0], nil
+}
+
+// check refuses an event that cannot be appended, and fills in what may be
+// absent.
+func (in *NewEvent) check(v flow.Vault, key string) error {
+	bad := func(field, message, fix string) error {
+		return flow.Errorf(flow.CodeInvalid, "%s", message).At(field).Right(fix)
+	}
+	if in.Scope == "" {
+		in.Scope = flow.DefaultScope
+	}
+	switch {
+	case !slices.Contains(v.Scopes, in.Scope):
+		return bad("scope", fmt.Sprintf("the vault has no scope %q", clip(in.Scope)), "one of "+strings.Join(v.Scopes, ", "))
+	case in.Type == "" || len(in.Type) > maxType || strings.ContainsFunc(in.Type, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return bad("type", fmt.Sprintf("%q is no event type", clip(in.Type)), fmt.Sprintf("a word such as question.asked, of at most %d characters", maxType))
+	case in.Type == flow.EventAgentAnswered || in.Type == flow.EventAgentProgress || in.Type == flow.EventAgentCeilingWarning:
+		return bad("type", in.Type+" is published for agents only", "a type of your own")
+	case len(in.Parents) > maxParents:
+		return bad("parents", fmt.Sprintf("%d parents are too many", len(in.Parents)), fmt.Sprintf("at most %d", maxParents))
+	case len(key) > maxKey:
+		return bad("Idempotency-Key", "the key is too long", fmt.Sprintf("at most %d characters", maxKey))
+	case in.Target != "" && !IsAgentID(in.Target):
+		return bad("target", fmt.Sprintf("%q is no agent's id", clip(in.Target)), "<pubkey>:<alias>, as agents list prints it")
+	}
+	var err error
+	if in.Payload, err = object("payload", in.Payload, maxPayload); err != nil {
+		return err
+	}
+	if in.Target != "" && string(in.Payload) == "{}" {
+		return bad("payload", "the agent would be asked nothing", "text, message, prompt, question or body, or data")
+	}
+	if len(in.Metadata) == 0 {
+		return nil
+	}
+	if in.Metadata, err = object("metadata", in.Metadata, maxMetadata); err != nil {
+		return err
+	}
+	var m flow.EventMetadata
+	if json.Unmarshal(in.Metadata, &m) != nil || len(m.Conversation) > maxKey {
+		return bad("metadata.conversation", "it must be a text", fmt.Sprintf("of at most %d characters", maxKey))
+	}
+	return nil
+}
+
+// object checks that raw is a JSON object within bounds, and writes it without
+// spaces. Nothing is an empty one.
+func object(field string, raw json.RawMessage, most int) (json.RawMessage, error) {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	if len(raw) > most {
+		return nil, flow.Errorf(flow.CodeTooLarge, "%d bytes are too many", len(raw)).At(field).Right(fmt.Sprintf("at most %d", most))
+	}
+	if depth(raw) > maxDepth {
+		return nil, flow.Errorf(flow.CodeInvalid, "it is nested more than %d levels deep", maxDepth).At(field)
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil || b.Bytes()[0] != '{' {
+		return nil, flow.Errorf(flow.CodeInvalid, "it must be a JSON object").At(field).Because(err)
+	}
+	return b.Bytes(), nil
+}
+
+// depth counts how deep JSON is nested, without recursion.
+func depth(raw []byte) int {
+	now, most, text := 0, 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{' || c == '[':
+			now++
+			most = max(most, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return most
+}
+
+// IsAgentID reports whether a text is an agent's id: the public key of its
+// Agent Service, 64 hexadecimal digits, a colon, and its alias.
+func IsAgentID(s string) bool {
+	key, name, ok := strings.Cut(s, ":")
+	if !ok || name == "" || len(name) > 200 || strings.Contains(name, ":") || len(key) != 64 {
+		return false
+	}
+	_, err := hex.DecodeString(key)
+	return err == nil
+}

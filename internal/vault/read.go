@@ -1,0 +1,74 @@
+package vault
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// EventsIn narrows a vault's events, oldest first.
+type EventsIn struct {
+	ID          string `path:"id" doc:"The vault's id or name."`
+	After       int64  `query:"after" minimum:"0" doc:"Only those with a higher sequence number."`
+	Scope       string `query:"scope"`
+	Type        string `query:"type"`
+	Correlation string `query:"correlation" doc:"metadata.correlation: a text as it is, anything else as JSON."`
+	Parent      string `query:"parent" doc:"Only those that name this event as a parent."`
+	Limit       int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+// EventIn names an event.
+type EventIn struct {
+	ID    string `path:"id" doc:"The vault's id or name."`
+	Event string `path:"event"`
+}
+
+// ListEvents lists a vault's events; not_found for the vault.
+func (s *Service) ListEvents(ctx context.Context, by flow.Caller, in *EventsIn) (*List[flow.VaultEvent], error) {
+	v, err := s.c.Vaults.Vault(ctx, by.Workspace, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	limit := min(max(in.Limit, 1), 1000)
+	if in.Limit == 0 {
+		limit = 100
+	}
+	rows, err := s.c.Events.VaultEvents(ctx, flow.EventFilter{Vault: v.ID, After: in.After, Scope: in.Scope, Type: in.Type,
+		Correlation: in.Correlation, Parent: in.Parent, Limit: limit + 1})
+	if err != nil {
+		return nil, err
+	}
+	out := &List[flow.VaultEvent]{Items: rows}
+	if len(rows) > limit {
+		out.Items = rows[:limit]
+		out.Next = strconv.FormatInt(rows[limit-1].Seq, 10)
+	}
+	if out.Items == nil {
+		out.Items = []flow.VaultEvent{}
+	}
+	return out, nil
+}
+
+// GetEvent gives an event; not_found.
+func (s *Service) GetEvent(ctx context.Context, by flow.Caller, in *EventIn) (*flow.VaultEvent, error) {
+	v, err := s.c.Vaults.Vault(ctx, by.Workspace, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.c.Events.VaultEvent(ctx, by.Workspace, v.ID, in.Event)
+	return &e, err
+}
+
+// Tidy removes events past their retention, and says how many.
+func (s *Service) Tidy(ctx context.Context) (int64, error) {
+	const batch = 1000
+	var all int64
+	for {
+		n, err := s.c.Events.Forget(ctx, s.c.Clock.Now().UnixMicro(), batch)
+		all += n
+		if err != nil || n < batch {
+			return all, err
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package vault
+
+import (
+	"context"
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/ident"
+)
+
+// Store keeps vaults.
+type Store interface {
+	CreateVault(ctx context.Context, v flow.Vault) error
+	UpdateVault(ctx context.Context, v flow.Vault) error
+	DeleteVault(ctx context.Context, workspace, id string) error
+	// Vault finds by id or by name; not_found.
+	Vault(ctx context.Context, workspace, id string) (flow.Vault, error)
+	Vaults(ctx context.Context, workspace string) ([]flow.Vault, error)
+}
+
+// Events keeps what is in vaults.
+type Events interface {
+	// AppendEvent writes an event with what its Route says, whole or not at all.
+	AppendEvent(ctx context.Context, a flow.VaultAppend) (flow.VaultAppended, error)
+	VaultEvents(ctx context.Context, f flow.EventFilter) ([]flow.VaultEvent, error)
+	VaultEvent(ctx context.Context, workspace, vault, id string) (flow.VaultEvent, error)
+	// Forget removes events past their retention, at most limit of them.
+	Forget(ctx context.Context, nowMicros int64, limit int) (int64, error)
+}
+
+// Connections keeps who was let in.
+type Connections interface {
+	Connect(ctx context.Context, c flow.Connection) (flow.Connection, error)
+	UpdateConnection(ctx context.Context, c flow.Connection) error
+	RevokeConnection(ctx context.Context, workspace, id string, at time.Time) error
+	Connection(ctx context.Context, workspace, id string) (flow.Connection, error)
+	Connections(ctx context.Context, workspace, vault string) ([]flow.Connection, error)
+}
+
+// Agents knows the registry.
+type Agents interface {
+	// Agent gives the version that is called; not_found.
+	Agent(ctx context.Context, workspace, id string) (flow.Agent, error)
+}
+
+// People knows people.
+type People interface {
+	// Person answers not_found.
+	Person(ctx context.Context, id string) (flow.Person, error)
+}
+
+// Listener hears of what was appended, after the commit. It must not block.
+type Listener interface {
+	// Turn is told of a turn that has to be done.
+	Turn(t flow.Turn)
+	// Appended is told of events of one vault, in order.
+	Appended(events []flow.VaultEvent)
+}
+
+// Config is what a Service is made of. All members are required.
+type Config struct {
+	Vaults      Store
+	Events      Events
+	Connections Connections
+	Agents      Agents
+	People      People
+	Clock       flow.Clock
+	NewID       ident.Generator
+}
+
+// Service has the operations of this package. It is safe for concurrent use.
+type Service struct {
+	c         Config
+	feed      *feed
+	listeners []Listener
+}
+
+// New makes a Service. The listeners are told of every append.
+func New(c Config, listeners ...Listener) *Service {
+	return &Service{c: c, feed: newFeed(), listeners: listeners}
+}
+
+// Listen adds a listener. It is called before the first append.
+func (s *Service) Listen(l Listener) { s.listeners = append(s.listeners, l) }
+
+// List is a page of a list.
+type List[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next" doc:"Cursor of the next page; empty at the end."`
+}
+
+// None is the input of an operation that takes nothing, and the output of one
+// that has nothing to say.
+type None struct{}
+
+// Published tells whoever listens of events that were appended elsewhere: the
+// answers of agents.
+func (s *Service) Published(events []flow.VaultEvent) {
+	if len(events) == 0 {
+		return
+	}
+	s.feed.publish(events[0].Vault)
+	for _, l := range s.listeners {
+		l.Appended(events)
+	}
+}
