@@ -93,6 +93,10 @@ func (s *Service) SettingsPut(ctx context.Context, by flow.Caller, in *PutSettin
 		return s.putAgentURL(ctx, r, row)
 	case keyAgentToken:
 		return s.putAgentToken(ctx, r, row)
+	case keyNotifyURL:
+		return s.putNotifyURL(ctx, r, row)
+	case keyNotifySecret:
+		return s.putNotifySecret(ctx, r, row)
 	}
 	return s.putSetting(ctx, r, row)
 }

@@ -15,12 +15,15 @@ import (
 // immutable.
 type space struct {
 	settings map[string]flow.Setting
-	token    string            // of the workspace's A2A agent
-	values   map[string]string // secrets in the clear, by name
-	servers  map[string]server
-	masker   *secret.Masker
-	base     holds // the workspace's settings over the defaults
-	baseErr  error // a stored value is not right: only what needs settings suffers
+	token    string // of the workspace's A2A agent
+
+	notices      flow.NoticeTarget
+	notifySecret string            // as it was set
+	values       map[string]string // secrets in the clear, by name
+	servers      map[string]server
+	masker       *secret.Masker
+	base         holds // the workspace's settings over the defaults
+	baseErr      error // a stored value is not right: only what needs settings suffers
 }
 
 type server struct {
@@ -66,6 +69,9 @@ func (s *Service) readSpace(ctx context.Context, workspace string) (*space, erro
 		}
 		sp.token = string(plain)
 	}
+	if err := s.openNotices(workspace, sp); err != nil {
+		return nil, err
+	}
 	sp.masker = secret.NewMasker(sp.values, sp.hidden())
 	sp.base, sp.baseErr = s.base(sp)
 	return sp, nil
@@ -88,6 +94,9 @@ func (sp *space) hidden() map[string]string {
 	out := map[string]string{}
 	if sp.token != "" {
 		out[keyAgentToken] = sp.token
+	}
+	if sp.notifySecret != "" {
+		out[keyNotifySecret] = sp.notifySecret
 	}
 	scheme := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{1,20} +(\S{8,})$`)
 	open := []string{"accept", "accept-language", "content-type", "user-agent", "cache-control", "mcp-protocol-version"}

@@ -20,6 +20,7 @@ import (
 type Config struct {
 	Engine    Engine
 	Recovery  Recovery
+	Notices   Notices
 	Access    Access
 	Guard     Guard                       // default access.Guard
 	Ready     func(context.Context) error // whether the database answers; nil for always
@@ -123,6 +124,7 @@ func (a *API) mount() {
 	mountCases(a, a.c.Recovery)
 	mountInbox(a, a.c.Engine)
 	mountSettings(a, a.c.Access)
+	mountNotices(a, a.c.Notices)
 	mountServers(a, a.c.Access)
 	mountSecrets(a, a.c.Access)
 	mountKeys(a, a.c.Access)

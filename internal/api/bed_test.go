@@ -20,6 +20,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/flow/flowtest"
 	"github.com/longstop-dev/longstop/internal/ident"
+	"github.com/longstop-dev/longstop/internal/notify"
 	"github.com/longstop-dev/longstop/internal/recovery"
 	"github.com/longstop-dev/longstop/internal/secret"
 	"github.com/longstop-dev/longstop/internal/store"
@@ -56,7 +57,7 @@ func newBed(t *testing.T, change ...func(*api.Config)) *bed {
 	if b.owner, _, err = b.access.Bootstrap(t.Context(), access.Founding{}); err != nil {
 		t.Fatalf("bootstrap: %v", err)
 	}
-	c := api.Config{Engine: b.eng, Recovery: b.desk, Access: b.access, Ready: s.Ping, Version: "1.2.3", PublicURL: "https://stop.example", Clock: b.clock,
+	c := api.Config{Engine: b.eng, Recovery: b.desk, Notices: notices{}, Access: b.access, Ready: s.Ping, Version: "1.2.3", PublicURL: "https://stop.example", Clock: b.clock,
 		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, f := range change {
 		f(&c)
@@ -334,6 +335,25 @@ func (s *scripted) PendingCase(context.Context, flow.Caller, *engine.StepIn) (*f
 
 func (s *scripted) SubmitAction(_ context.Context, _ flow.Caller, in *engine.SubmitIn) (*engine.SubmitOut, error) {
 	return &engine.SubmitOut{RunID: in.RunID, StepIndex: in.StepIndex}, s.refusal()
+}
+
+func (s *scripted) ClaimCase(_ context.Context, _ flow.Caller, in *engine.ClaimIn) (*engine.ClaimOut, error) {
+	return &engine.ClaimOut{RunID: in.RunID, StepIndex: in.StepIndex}, s.refusal()
+}
+
+func (s *scripted) ReleaseCase(context.Context, flow.Caller, *engine.ReleaseIn) (*engine.Released, error) {
+	return &engine.Released{}, s.refusal()
+}
+
+// notices has nothing to tell.
+type notices struct{}
+
+func (notices) NoticesList(context.Context, flow.Caller, *notify.NoticesIn) (*notify.NoticesOut, error) {
+	return &notify.NoticesOut{Items: []notify.NoticeView{}}, nil
+}
+
+func (notices) NoticesTest(context.Context, flow.Caller, *struct{}) (*notify.TestView, error) {
+	return &notify.TestView{}, nil
 }
 
 // desk answers for recovery. Trials wait on it while it has a hold.

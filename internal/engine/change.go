@@ -86,6 +86,7 @@ func (c *change) log(n *node, inst *flow.StepInstance, status string, fill func(
 // tells the dispatcher and the watchers.
 func (c *change) commit(ctx context.Context) error {
 	d, e := c.d, c.d.e
+	c.tell(ctx)
 	if err := e.Runs.Apply(ctx, c.c); err != nil {
 		return err
 	}
@@ -100,6 +101,9 @@ func (c *change) commit(ctx context.Context) error {
 		e.Dispatch.Schedule(w)
 	}
 	e.feed.moved(d.run.ID)
+	if len(c.c.Notices) > 0 && e.Told != nil {
+		e.Told()
+	}
 	for i := range c.c.Gates {
 		if c.c.Gates[i].Kind == flow.GateNeedsAgent {
 			e.inbox.changed(d.run.Workspace)

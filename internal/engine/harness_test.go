@@ -71,7 +71,7 @@ func (h *harness) start() {
 		h.t.Fatalf("found: %v", err)
 	}
 	h.desk.clock, h.stopping = h.clock, make(chan struct{})
-	h.eng = engine.New(engine.Config{Runs: s, Records: s, Versions: s, Types: h.types, Recovery: h.desk, Workspaces: space{h},
+	h.eng = engine.New(engine.Config{Runs: s, Records: s, Inbox: s, Versions: s, Types: h.types, Recovery: h.desk, Workspaces: space{h},
 		Dispatch: noting{dispatch.NewLocal(h.clock, s), h}, Clock: h.clock, NewID: h.id, Jitter: func() float64 { return 1 }, Node: "n1",
 		MaxActive: h.max, Log: slog.New(slog.DiscardHandler)})
 	if err := h.eng.Start(context.Background()); err != nil {
@@ -273,6 +273,7 @@ type desk struct {
 	verdicts []flow.Verdict
 	answers  func(flow.GateAnswer) (flow.Verdict, error)
 	expired  flow.Verdict
+	said     []flow.Asked // who has spoken in each case
 	failures []flow.Failure
 	asked    chan struct{} // if set: Decide signals here, then waits for its context
 	n        int
@@ -311,7 +312,7 @@ func (d *desk) Decide(ctx context.Context, f flow.Failure, c flow.Case) flow.Ver
 		hold <- struct{}{}
 		<-ctx.Done()
 	}
-	c.Outcome = string(v.Kind)
+	c.Outcome, c.Asked = string(v.Kind), d.said
 	v.Case = c
 	if v.Gate != nil {
 		g := *v.Gate

@@ -11,13 +11,14 @@ import (
 // Version-1 and the same Epoch (Run.Version 1 creates the row), and answers
 // an [Error] with [CodeStale] otherwise.
 type Change struct {
-	Run    Run
-	Claim  bool // the Change takes the run over: Epoch has grown by one too
-	Steps  []StepInstance
-	Events []Event
-	Logs   []Log
-	Gates  []Gate // opened, or closed by their new Status
-	Cases  []Case // opened or brought up to date
+	Run     Run
+	Claim   bool // the Change takes the run over: Epoch has grown by one too
+	Steps   []StepInstance
+	Events  []Event
+	Logs    []Log
+	Gates   []Gate   // opened, or closed by their new Status
+	Cases   []Case   // opened or brought up to date
+	Notices []Notice // to be told outside
 }
 
 // Event is an entry of a run's live record: what happened, in order. Type is

@@ -20,6 +20,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/ident"
 	"github.com/longstop-dev/longstop/internal/mcp"
 	"github.com/longstop-dev/longstop/internal/mcpclient"
+	"github.com/longstop-dev/longstop/internal/notify"
 	"github.com/longstop-dev/longstop/internal/recovery"
 	"github.com/longstop-dev/longstop/internal/responder"
 	"github.com/longstop-dev/longstop/internal/sandbox"
@@ -37,6 +38,7 @@ type parts struct {
 	agents  *responder.A2A
 	desk    *recovery.Desk
 	engine  *engine.Engine
+	courier *notify.Courier
 	tools   *responder.Tools
 	api     *api.API
 	mcp     *mcp.Face
@@ -71,9 +73,10 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 		Sandbox:    p.sandbox,
 		Responders: []recovery.Responder{p.agents, responder.NewMCP(tools), responder.NewRules(c.Clock)},
 		Types:      types.Types(), Clock: c.Clock, NewID: ident.New, Log: c.Log})
-	p.engine = engine.New(engine.Config{Runs: p.store, Records: p.store, Versions: p.store, Types: types, Recovery: p.desk, Workspaces: p.access,
+	p.courier = notify.New(notify.Config{Outbox: p.store, Targets: p.access, HTTP: outside, Clock: c.Clock, NewID: ident.New, Log: c.Log})
+	p.engine = engine.New(engine.Config{Runs: p.store, Records: p.store, Inbox: p.store, Versions: p.store, Types: types, Recovery: p.desk, Workspaces: p.access,
 		Dispatch: dispatch.NewLocal(c.Clock, p.store), Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64,
-		Node: ident.New("node"), MaxActive: c.MaxActive, Log: c.Log})
+		Node: ident.New("node"), MaxActive: c.MaxActive, Log: c.Log, Told: p.courier.Poke, PublicURL: c.links})
 	p.api = p.face(c)
 	return p, nil
 }
@@ -82,6 +85,9 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 func (p *parts) close() error {
 	if p.mcp != nil {
 		p.mcp.Close()
+	}
+	if p.courier != nil {
+		p.courier.Stop()
 	}
 	if p.agents != nil {
 		p.agents.Close()
@@ -144,7 +150,7 @@ func Validate(name string, src []byte) (*flow.Definition, error) {
 
 // face makes the handler of what the server shows outside.
 func (p *parts) face(c Config) *api.API {
-	rest := api.New(api.Config{Engine: p.engine, Access: p.access, Recovery: p.desk, Ready: p.store.Ping,
+	rest := api.New(api.Config{Engine: p.engine, Notices: p.courier, Access: p.access, Recovery: p.desk, Ready: p.store.Ping,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
 	var ops []flow.Op
 	for _, o := range rest.Operations() {
@@ -159,7 +165,7 @@ func (p *parts) face(c Config) *api.API {
 // OpsOverMCP names the operations that are declared with the face mcp, and
 // those that it offers.
 func OpsOverMCP() (declared, offered []string) {
-	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, tools: &responder.Tools{}, store: &store.Store{}}
+	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, courier: &notify.Courier{}, tools: &responder.Tools{}, store: &store.Store{}}
 	for _, o := range p.face(Config{}).Operations() {
 		if slices.Contains(o.Faces, "mcp") {
 			declared = append(declared, o.Name)
