@@ -49,7 +49,9 @@ func (s *Service) Gates(ctx context.Context, workspace string) (flow.GatePolicy,
 	if err != nil {
 		return flow.GatePolicy{}, err
 	}
-	return sp.base.gates, sp.baseErr
+	policy := sp.base.gates
+	policy.Notify = sp.notices.Ready()
+	return policy, sp.baseErr
 }
 
 // CheckRecovery says what is wrong with the recovery settings of a definition

@@ -20,6 +20,9 @@ const (
 	keyAgentToken = "recovery.a2a_auth_token"
 	keyMCPServer  = "recovery.mcp_server_id"
 	keyBuiltin    = "recovery.builtin"
+
+	keyNotifyURL    = "notify.url"
+	keyNotifySecret = "notify.secret"
 )
 
 // holds is what settings make up together.
@@ -94,7 +97,7 @@ func rules() map[string]rule {
 		ownLimit(duration("limits.step_timeout_ms", limits.StepTimeout.Milliseconds(), 1000, 3600000, time.Millisecond, "the longest time-out that a mend may set",
 			func(h *holds, d time.Duration) { h.limits.StepTimeout = d })))
 	out := map[string]rule{}
-	for _, r := range all {
+	for _, r := range append(all, notifyRules()...) {
 		out[r.key] = r
 	}
 	return out
@@ -102,7 +105,7 @@ func rules() map[string]rule {
 
 // later lists settings that a later version serves: not unknown, but not here.
 func later() []string {
-	return []string{"limits.retention_days", "notify.url", "notify.secret", "agents.card_signatures"}
+	return []string{"limits.retention_days", "agents.card_signatures"}
 }
 
 func ownLimit(r rule) rule { r.own = true; return r }
@@ -217,7 +220,7 @@ func hostList(v string) []string {
 // setting is not repeated.
 func (r rule) wrong(value, why string) *flow.Error {
 	shown := strconv.Quote(clip(value))
-	if r.writeOnly || r.key == keyAgentURL || r.key == keyModelURL { // a URL may hold a key of its own
+	if r.writeOnly || r.key == keyAgentURL || r.key == keyModelURL || r.key == keyNotifyURL { // a URL may hold a key of its own
 		shown = "the value"
 	}
 	return flow.Errorf(flow.CodeInvalid, "%s %s", shown, why).At(r.key).Right(r.fix)

@@ -97,6 +97,10 @@ func (s *Service) SettingsPut(ctx context.Context, by flow.Caller, in *PutSettin
 		return s.putModelURL(ctx, r, row)
 	case keyModelKey:
 		return s.putModelKey(ctx, r, row)
+	case keyNotifyURL:
+		return s.putNotifyURL(ctx, r, row)
+	case keyNotifySecret:
+		return s.putNotifySecret(ctx, r, row)
 	}
 	return s.putSetting(ctx, r, row)
 }

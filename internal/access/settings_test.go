@@ -30,7 +30,7 @@ func TestDefaultsAreTheContracts(t *testing.T) {
 		"recovery.mcp_server_id": "", "recovery.timeout_ms": "15000", "recovery.a2a_agent_url": "", "recovery.mode": "sync",
 		"recovery.agent_timeout": "300", "recovery.max_attempts": "2", "recovery.builtin": "rules", "recovery.code_fix_approval": "always",
 		"recovery.allowed_hosts": "", "recovery.human_timeout": "604800", "recovery.a2a_auth_token": "<none>",
-		"gates.self_approval": "allow", "gates.remind_every": "86400",
+		"notify.url": "", "notify.secret": "<none>", "gates.self_approval": "allow", "gates.remind_every": "86400",
 		"limits.output_bytes": "10485760", "limits.answer_bytes": "4194304", "limits.step_timeout_ms": "600000",
 		"model.url": "https://generativelanguage.googleapis.com/v1beta/openai", "model.name": "gemini-2.5-flash-lite", "model.key": "<none>",
 		"model.daily_tokens": "1000000",
@@ -101,6 +101,11 @@ func TestPutRefuses(t *testing.T) {
 		{"recovery.max_attempts", `6`, flow.CodeInvalid, "1 to 5"},
 		{"recovery.human_timeout", `59`, flow.CodeInvalid, "60 to 2592000 seconds"},
 		{"recovery.human_timeout", `2592001`, flow.CodeInvalid, "60 to 2592000 seconds"},
+		{"notify.url", `"http://hooks.example.com"`, flow.CodeInvalid, "may not be called: only https"},
+		{"notify.url", `"https://10.0.0.1/a?token=s3cr3t"`, flow.CodeInvalid, "may not be called"},
+		{"notify.url", `"hooks.example.com"`, flow.CodeInvalid, "the value is no absolute URL"},
+		{"notify.secret", `"whsec_c2hvcnQ="`, flow.CodeInvalid, "the value is not base64 of 24 to 64 bytes"},
+		{"notify.secret", `"not base64 of anything at all"`, flow.CodeInvalid, "openssl rand -base64 32"},
 		{"gates.self_approval", `"maybe"`, flow.CodeInvalid, "allow or deny"},
 		{"gates.remind_every", `59`, flow.CodeInvalid, "60 to 2592000 seconds, or 0 for never"},
 		{"recovery.mode", `"async"`, flow.CodeInvalid, "none of the values (sync or agent or observe)"},
@@ -132,7 +137,7 @@ func TestPutRefuses(t *testing.T) {
 		_, err := w.put(t, tt.key, tt.value)
 		wantError(t, tt.key+" "+tt.value, err, tt.code, tt.says)
 	}
-	for _, key := range []string{"recovery.nonsense", "notify.url"} {
+	for _, key := range []string{"recovery.nonsense", "limits.retention_days"} {
 		_, err := w.SettingsGet(t.Context(), w.by, &access.SettingIn{Key: key})
 		wantError(t, "get "+key, err, flow.CodeNotFound)
 		_, err = w.SettingsDelete(t.Context(), w.by, &access.SettingIn{Key: key})

@@ -15,13 +15,16 @@ import (
 // immutable.
 type space struct {
 	settings map[string]flow.Setting
-	token    string            // of the workspace's A2A agent
-	modelKey string            // of the built-in model
-	values   map[string]string // secrets in the clear, by name
-	servers  map[string]server
-	masker   *secret.Masker
-	base     holds // the workspace's settings over the defaults
-	baseErr  error // a stored value is not right: only what needs settings suffers
+	token    string // of the workspace's A2A agent
+	modelKey string // of the built-in model
+
+	notices      flow.NoticeTarget
+	notifySecret string            // as it was set
+	values       map[string]string // secrets in the clear, by name
+	servers      map[string]server
+	masker       *secret.Masker
+	base         holds // the workspace's settings over the defaults
+	baseErr      error // a stored value is not right: only what needs settings suffers
 }
 
 type server struct {
@@ -71,6 +74,9 @@ func (s *Service) readSpace(ctx context.Context, workspace string) (*space, erro
 		}
 		*to = string(plain)
 	}
+	if err := s.openNotices(workspace, sp); err != nil {
+		return nil, err
+	}
 	sp.masker = secret.NewMasker(sp.values, sp.hidden())
 	sp.base, sp.baseErr = s.base(sp)
 	return sp, nil
@@ -96,6 +102,9 @@ func (sp *space) hidden() map[string]string {
 	}
 	if sp.modelKey != "" {
 		out[keyModelKey] = sp.modelKey
+	}
+	if sp.notifySecret != "" {
+		out[keyNotifySecret] = sp.notifySecret
 	}
 	scheme := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{1,20} +(\S{8,})$`)
 	open := []string{"accept", "accept-language", "content-type", "user-agent", "cache-control", "mcp-protocol-version"}

@@ -20,6 +20,7 @@ import (
 type Config struct {
 	Engine    Engine
 	Recovery  Recovery
+	Notices   Notices
 	Access    Access
 	Vaults    Vaults
 	Guard     Guard                       // default access.Guard
@@ -126,6 +127,7 @@ func (a *API) mount() {
 	mountCases(a, a.c.Recovery)
 	mountInbox(a, a.c.Engine)
 	mountSettings(a, a.c.Access)
+	mountNotices(a, a.c.Notices)
 	mountServers(a, a.c.Access)
 	mountSecrets(a, a.c.Access)
 	mountKeys(a, a.c.Access)

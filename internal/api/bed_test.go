@@ -20,6 +20,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/flow/flowtest"
 	"github.com/longstop-dev/longstop/internal/ident"
+	"github.com/longstop-dev/longstop/internal/notify"
 	"github.com/longstop-dev/longstop/internal/recovery"
 	"github.com/longstop-dev/longstop/internal/secret"
 	"github.com/longstop-dev/longstop/internal/store"
@@ -58,7 +59,7 @@ func newBed(t *testing.T, change ...func(*api.Config)) *bed {
 		t.Fatalf("bootstrap: %v", err)
 	}
 	vaults := vault.New(vault.Config{Vaults: s, Events: s, Connections: s, Agents: s, People: s, Clock: b.clock, NewID: ident.New})
-	c := api.Config{Engine: b.eng, Recovery: b.desk, Access: b.access, Vaults: vaults, Ready: s.Ping, Version: "1.2.3", PublicURL: "https://stop.example", Clock: b.clock,
+	c := api.Config{Engine: b.eng, Recovery: b.desk, Notices: notices{}, Access: b.access, Vaults: vaults, Ready: s.Ping, Version: "1.2.3", PublicURL: "https://stop.example", Clock: b.clock,
 		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, f := range change {
 		f(&c)
@@ -364,6 +365,25 @@ func (s *scripted) PendingCase(context.Context, flow.Caller, *engine.StepIn) (*f
 
 func (s *scripted) SubmitAction(_ context.Context, _ flow.Caller, in *engine.SubmitIn) (*engine.SubmitOut, error) {
 	return &engine.SubmitOut{RunID: in.RunID, StepIndex: in.StepIndex}, s.refusal()
+}
+
+func (s *scripted) ClaimCase(_ context.Context, _ flow.Caller, in *engine.ClaimIn) (*engine.ClaimOut, error) {
+	return &engine.ClaimOut{RunID: in.RunID, StepIndex: in.StepIndex}, s.refusal()
+}
+
+func (s *scripted) ReleaseCase(context.Context, flow.Caller, *engine.ReleaseIn) (*engine.Released, error) {
+	return &engine.Released{}, s.refusal()
+}
+
+// notices has nothing to tell.
+type notices struct{}
+
+func (notices) NoticesList(context.Context, flow.Caller, *notify.NoticesIn) (*notify.NoticesOut, error) {
+	return &notify.NoticesOut{Items: []notify.NoticeView{}}, nil
+}
+
+func (notices) NoticesTest(context.Context, flow.Caller, *struct{}) (*notify.TestView, error) {
+	return &notify.TestView{}, nil
 }
 
 // desk answers for recovery. Trials wait on it while it has a hold.

@@ -18,6 +18,10 @@ func mountInbox(a *API, s Inbox) {
 		route{method: http.MethodGet, path: "/v1/recovery/{runId}/{stepIndex}/case"}, Inbox.PendingCase)
 	serve(a, s, changing(agents(overMCP(offered("recovery.action", "Answer a failed step with one of the five actions", flow.RoleOperator)))),
 		route{method: http.MethodPost, path: "/v1/recovery/{runId}/{stepIndex}/action"}, Inbox.SubmitAction)
+	serve(a, s, changing(agents(overMCP(offered("recovery.claim", "Claim a failed step that waits, or prolong the claim, so that no other agent works on it", flow.RoleOperator)))),
+		route{method: http.MethodPost, path: "/v1/recovery/{runId}/{stepIndex}/claim"}, Inbox.ClaimCase)
+	serve(a, s, changing(agents(overMCP(offered("recovery.release", "Give up a claim", flow.RoleOperator)))),
+		route{method: http.MethodDelete, path: "/v1/recovery/{runId}/{stepIndex}/claim"}, Inbox.ReleaseCase)
 }
 
 // whileOpen gives a context that ends when the process is about to.

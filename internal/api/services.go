@@ -7,6 +7,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/access"
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/notify"
 	"github.com/longstop-dev/longstop/internal/recovery"
 	"github.com/longstop-dev/longstop/internal/vault"
 )
@@ -70,6 +71,8 @@ type Inbox interface {
 	PendingInput(context.Context, flow.Caller, *engine.StepIn) (*flow.RecoveryInput, error)
 	PendingCase(context.Context, flow.Caller, *engine.StepIn) (*flow.Case, error)
 	SubmitAction(context.Context, flow.Caller, *engine.SubmitIn) (*engine.SubmitOut, error)
+	ClaimCase(context.Context, flow.Caller, *engine.ClaimIn) (*engine.ClaimOut, error)
+	ReleaseCase(context.Context, flow.Caller, *engine.ReleaseIn) (*engine.Released, error)
 }
 
 // Recovery shows cases and gates and tries agents.
@@ -125,6 +128,12 @@ type Access interface {
 	Settings
 	Servers
 	Secrets
+}
+
+// Notices shows what is told outside, and tries it.
+type Notices interface {
+	NoticesList(context.Context, flow.Caller, *notify.NoticesIn) (*notify.NoticesOut, error)
+	NoticesTest(context.Context, flow.Caller, *struct{}) (*notify.TestView, error)
 }
 
 // Keys says who calls, and keeps the API keys.

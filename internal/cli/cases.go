@@ -19,6 +19,8 @@ type casesCmd struct {
 
 	Pending casesPendingCmd `cmd:"" help:"The inbox: failed steps that wait for an agent."`
 	Answer  casesAnswerCmd  `cmd:"" help:"Answer a case in the inbox with a recovery action."`
+	Claim   casesClaimCmd   `cmd:"" help:"Claim a case in the inbox, or prolong the claim, so that no other agent works on it."`
+	Release casesReleaseCmd `cmd:"" help:"Give up a claim."`
 }
 
 type casesListCmd struct {

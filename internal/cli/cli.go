@@ -43,6 +43,7 @@ type commands struct {
 	Gates      gatesCmd      `cmd:"" help:"Runs that wait for someone: list, show, answer."`
 	Cases      casesCmd      `cmd:"" help:"Frozen failures: list, show, export, replay."`
 	Settings   settingsCmd   `cmd:"" help:"The workspace's settings."`
+	Notices    noticesCmd    `cmd:"" help:"Signed webhooks to notify.url: list, test."`
 	Secrets    secretsCmd    `cmd:"" help:"The workspace's secrets."`
 	Keys       keysCmd       `cmd:"" help:"API keys."`
 	MCPServers mcpServersCmd `cmd:"" name:"mcp-servers" help:"The MCP servers of the workspace."`

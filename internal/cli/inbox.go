@@ -48,10 +48,10 @@ func (c *casesPendingCmd) Run(a *app) error {
 			if p.Iteration != "" {
 				step += "@" + p.Iteration
 			}
-			rows = append(rows, []string{p.RunID, step, p.Type, p.Workflow, show.Line(p.Title, 30), show.Line(p.Error, 40), ago(p.OpenedAt), ago(p.ExpiresAt)})
+			rows = append(rows, []string{p.RunID, step, p.Type, p.Workflow, show.Line(p.Title, 30), show.Line(p.Error, 40), ago(p.OpenedAt), ago(p.ExpiresAt), claimedBy(p)})
 		}
 		defer a.more(c.JSON, l.Next)
-		return a.table(c.JSON, l.List, []string{"run", "step", "type", "workflow", "title", "error", "opened", "expires"}, rows)
+		return a.table(c.JSON, l.List, []string{"run", "step", "type", "workflow", "title", "error", "opened", "expires", "claimed by"}, rows)
 	})
 }
 

@@ -81,6 +81,7 @@ func (c *change) log(n *node, inst *flow.StepInstance, status string, fill func(
 // driver's picture of the run, and tells the dispatcher and the watchers.
 func (c *change) commit(ctx context.Context) error {
 	d, e := c.d, c.d.e
+	c.tell(ctx)
 	undo, err := d.lay(c.c.Steps)
 	if err == nil && c.c.Run.Status == flow.RunRunning {
 		err = c.stand()
@@ -99,6 +100,9 @@ func (c *change) commit(ctx context.Context) error {
 		e.Dispatch.Schedule(w)
 	}
 	e.feed.moved(d.runID)
+	if len(c.c.Notices) > 0 && e.Told != nil {
+		e.Told()
+	}
 	for i := range c.c.Gates {
 		if c.c.Gates[i].Kind == flow.GateNeedsAgent {
 			e.inbox.changed(d.workspace)

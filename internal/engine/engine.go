@@ -34,11 +34,21 @@ type Records interface {
 	Logs(ctx context.Context, runID string, after int64, limit int) ([]flow.Log, error)
 	Gate(ctx context.Context, workspace, id string) (flow.Gate, error)
 	Gates(ctx context.Context, workspace, runID, status, after string, limit int) ([]flow.Gate, error)
-	// Inbox lists the open gates of kind needs_agent, oldest first.
-	Inbox(ctx context.Context, workspace, after string, limit int) ([]flow.Gate, error)
 	Case(ctx context.Context, workspace, id string) (flow.Case, error)
 	// Once reads what the key of a creation has made after an instant.
 	Once(ctx context.Context, workspace, key string, after time.Time) (flow.Once, error)
+}
+
+// Inbox is where cases wait for agents.
+type Inbox interface {
+	// Inbox lists the open gates of kind needs_agent, oldest first, with the
+	// claims that hold at now.
+	Inbox(ctx context.Context, workspace, after string, limit int, now time.Time) ([]flow.Gate, error)
+	// ClaimGate answers conflict if somebody else holds the gate, or if it is
+	// not open.
+	ClaimGate(ctx context.Context, c flow.Claim) error
+	Claim(ctx context.Context, workspace, gateID string) (flow.Claim, error)
+	ReleaseGate(ctx context.Context, c flow.Claim) error
 }
 
 // Versions is where definitions are kept.
@@ -97,10 +107,12 @@ type Dispatcher interface {
 	Stop()
 }
 
-// Config is what an engine is made of. All members are required.
+// Config is what an engine is made of. All members but the last two are
+// required.
 type Config struct {
 	Runs       Runs
 	Records    Records
+	Inbox      Inbox
 	Versions   Versions
 	Types      StepTypes
 	Recovery   Recovery
@@ -112,6 +124,12 @@ type Config struct {
 	Node       string         // this node's name, the owner of what it drives
 	MaxActive  int            // runs driven at the same time; more are queued
 	Log        *slog.Logger
+
+	// Told, if set, is called when a Change with notices is committed; it must
+	// not block. PublicURL is where people reach this server; "" leaves links
+	// out of the notices.
+	Told      func()
+	PublicURL string
 }
 
 // Engine drives runs. Make it with [New], then [Engine.Start] it.

@@ -73,7 +73,7 @@ func (h *harness) start() {
 		h.t.Fatalf("found: %v", err)
 	}
 	h.desk.clock, h.stopping = h.clock, make(chan struct{})
-	h.eng = engine.New(engine.Config{Runs: watched{s, h}, Records: s, Versions: s, Types: h.types, Recovery: h.desk, Workspaces: space{h},
+	h.eng = engine.New(engine.Config{Runs: watched{s, h}, Records: s, Inbox: s, Versions: s, Types: h.types, Recovery: h.desk, Workspaces: space{h},
 		Dispatch: noting{dispatch.NewLocal(h.clock, s), h}, Clock: h.clock, NewID: h.id, Jitter: func() float64 { return 1 }, Node: "n1",
 		MaxActive: h.max, Log: slog.New(slog.DiscardHandler)})
 	if err := h.eng.Start(context.Background()); err != nil {
@@ -281,6 +281,7 @@ type desk struct {
 	verdicts []flow.Verdict
 	answers  func(flow.GateAnswer) (flow.Verdict, error)
 	expired  flow.Verdict
+	said     []flow.Asked // who has spoken in each case
 	failures []flow.Failure
 	decide   func(context.Context, flow.Failure) flow.Verdict // if set: instead of what is dictated
 	asked    chan struct{}                                    // if set: Decide signals here, then waits for its context
@@ -328,7 +329,7 @@ func (d *desk) Decide(ctx context.Context, f flow.Failure, c flow.Case) flow.Ver
 		hold <- struct{}{}
 		<-ctx.Done()
 	}
-	c.Outcome = string(v.Kind)
+	c.Outcome, c.Asked = string(v.Kind), d.said
 	v.Case = c
 	if v.Gate != nil {
 		g := *v.Gate

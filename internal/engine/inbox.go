@@ -31,7 +31,7 @@ type PendingItem struct {
 	Error     string    `json:"error" doc:"Its first 200 characters."`
 	OpenedAt  time.Time `json:"openedAt"`
 	ExpiresAt time.Time `json:"expiresAt" doc:"Then the built-in has its turn."`
-	ClaimedBy *string   `json:"claimedBy" doc:"Who works on it; null if nobody has said so."`
+	ClaimedBy *string   `json:"claimedBy" doc:"Who has claimed it; null if nobody has."`
 }
 
 // PendingOut is a page of the inbox. The items are shared: they must not be
@@ -42,6 +42,7 @@ type PendingOut struct {
 
 	tag       string
 	unchanged bool
+	until     time.Time // the first of its claims ends; zero without
 }
 
 // Validator gives the page's entity tag, and whether it is the one that the
@@ -98,7 +99,7 @@ func (e *Engine) PendingCase(ctx context.Context, by flow.Caller, in *StepIn) (*
 
 // SubmitAction answers a case in the inbox and wakes its run. Of two answers
 // one wins. It answers conflict, with what was applied, if the case has been
-// answered or waits no longer, and invalid, with the fields of the action, if
+// answered or waits no longer, conflict too if somebody else has claimed it, and invalid, with the fields of the action, if
 // the action does not pass the guard; the case goes on waiting then.
 func (e *Engine) SubmitAction(ctx context.Context, by flow.Caller, in *SubmitIn) (*SubmitOut, error) {
 	g, err := e.inboxGate(ctx, by, &in.StepIn)
@@ -106,6 +107,9 @@ func (e *Engine) SubmitAction(ctx context.Context, by flow.Caller, in *SubmitIn)
 		return nil, err
 	}
 	if g.Status == flow.GateOpen {
+		if err := e.heldBack(ctx, by, g); err != nil {
+			return nil, err
+		}
 		done, err := e.AnswerGate(ctx, by, &AnswerGateIn{ID: g.ID, Body: flow.GateAnswer{Answer: "action", Action: in.Body}})
 		switch {
 		case err == nil:

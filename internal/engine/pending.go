@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -35,19 +36,34 @@ func (e *Engine) Pending(ctx context.Context, by flow.Caller, in *PendingIn) (*P
 	over, release := e.Clock.After(time.Duration(in.Wait) * time.Second)
 	defer release()
 	for {
-		select {
-		case <-changed:
-			if out, err = e.inboxPage(by.Workspace, in); err != nil || !out.same(in) {
-				return out, err
-			}
-		case <-over:
-			return out, nil
-		case <-ctx.Done():
-			return out, nil
-		case <-e.ctx.Done():
+		if !e.stir(ctx, out, changed, over) {
 			return out, nil
 		}
+		if out, err = e.inboxPage(by.Workspace, in); err != nil || !out.same(in) {
+			return out, err
+		}
 	}
+}
+
+// stir waits until the page may have changed, also because a claim on it has
+// ended. It reports false when there is no time left to wait.
+func (e *Engine) stir(ctx context.Context, out *PendingOut, changed <-chan struct{}, over <-chan time.Time) bool {
+	var lapse <-chan time.Time
+	if !out.until.IsZero() {
+		var release func()
+		lapse, release = e.Clock.After(out.until.Sub(e.Clock.Now()))
+		defer release()
+	}
+	select {
+	case <-changed:
+		return true
+	case <-lapse:
+		return true
+	case <-over:
+	case <-ctx.Done():
+	case <-e.ctx.Done():
+	}
+	return false
 }
 
 // same reports that there is nothing new for the caller on the page.
@@ -61,8 +77,9 @@ func (o *PendingOut) same(in *PendingIn) bool {
 // inboxPage reads a page.
 func (e *Engine) inboxPage(workspace string, in *PendingIn) (*PendingOut, error) {
 	limit := Page{Limit: in.Limit}.limit()
-	page, err := e.inbox.page(workspace, pageKey{in.After, limit}, func() (*PendingOut, error) {
-		gates, err := e.Records.Inbox(e.ctx, workspace, in.After, limit+1)
+	now := e.Clock.Now()
+	page, err := e.inbox.page(workspace, pageKey{in.After, limit}, now, func() (*PendingOut, error) {
+		gates, err := e.Config.Inbox.Inbox(e.ctx, workspace, in.After, limit+1, now)
 		if err != nil {
 			return nil, err
 		}
@@ -89,6 +106,13 @@ func pendingPage(gates []flow.Gate, limit int) (*PendingOut, error) {
 		g := &gates[i]
 		out.Items = append(out.Items, PendingItem{RunID: g.RunID, StepIndex: g.StepIndex, Iteration: g.Iteration, Workflow: g.Workflow,
 			Title: g.Title, Type: g.StepType, Error: beginning(g.Error, 199), OpenedAt: g.OpenedAt, ExpiresAt: g.ExpiresAt})
+		if c := g.Claim; c != nil {
+			who := c.By()
+			out.Items[i].ClaimedBy = &who
+			if out.until.IsZero() || c.ExpiresAt.Before(out.until) {
+				out.until = c.ExpiresAt
+			}
+		}
 	}
 	text, err := json.Marshal(out)
 	if err != nil {
@@ -120,6 +144,13 @@ type sheet struct {
 	once sync.Once
 	out  *PendingOut
 	err  error
+	over atomic.Int64 // when its first claim ends, in microseconds; 0 for never
+}
+
+// stale reports whether a claim on the page has ended since it was read.
+func (s *sheet) stale(now time.Time) bool {
+	over := s.over.Load()
+	return over > 0 && now.UnixMicro() >= over
 }
 
 func newInbox() *inbox {
@@ -140,7 +171,7 @@ const keptPages = 64
 
 // page gives a page that is kept, or has it read. Those who ask for it
 // meanwhile wait for the same reading.
-func (b *inbox) page(workspace string, key pageKey, read func() (*PendingOut, error)) (*PendingOut, error) {
+func (b *inbox) page(workspace string, key pageKey, now time.Time, read func() (*PendingOut, error)) (*PendingOut, error) {
 	b.mu.Lock()
 	if len(b.pages) > keptPages {
 		clear(b.pages)
@@ -149,12 +180,16 @@ func (b *inbox) page(workspace string, key pageKey, read func() (*PendingOut, er
 		b.pages[workspace] = map[pageKey]*sheet{}
 	}
 	s := b.pages[workspace][key]
-	if s == nil {
+	if s == nil || s.stale(now) {
 		s = &sheet{}
 		b.pages[workspace][key] = s
 	}
 	b.mu.Unlock()
-	s.once.Do(func() { s.out, s.err = read() })
+	s.once.Do(func() {
+		if s.out, s.err = read(); s.err == nil && !s.out.until.IsZero() {
+			s.over.Store(s.out.until.UnixMicro())
+		}
+	})
 	if s.err != nil {
 		b.mu.Lock()
 		delete(b.pages, workspace) // the next one tries again

@@ -131,3 +131,22 @@ func TestAnAnswerTakesOnlyItsOwnMembers(t *testing.T) {
 		t.Errorf("approved: got %v", err)
 	}
 }
+
+// TestSelfApprovalOfCode: code that came in with a key of one's own is one's
+// own too.
+func TestSelfApprovalOfCode(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.policy.DenySelfApproval = true
+	other := flow.Caller{Workspace: "ws", Person: "person_2", Role: flow.RoleOperator}
+	h.types.on("a", failing)
+	h.desk.said = []flow.Asked{{Responder: "inbox", Accepted: true, Target: other.Person}}
+	code := gate()
+	code.Gate.Kind = flow.GateApproval
+	h.desk.dictate(code)
+	v := h.waits(h.begin(flow.Definition{Steps: steps(flow.Step{Type: "a"})}, ``))
+	_, err := h.eng.AnswerGate(t.Context(), other, &engine.AnswerGateIn{ID: v.Gates[0].ID, Body: flow.GateAnswer{Answer: "approve"}})
+	if flow.CodeOf(err) != flow.CodeForbidden || !strings.Contains(err.Error(), "a key of yours") {
+		t.Errorf("code approved by whose key sent it in: got %v, want forbidden that says why", err)
+	}
+}

@@ -11,14 +11,15 @@ import (
 // Version-1 and the same Epoch (Run.Version 1 creates the row), and answers
 // an [Error] with [CodeStale] otherwise.
 type Change struct {
-	Run    Run
-	Claim  bool // the Change takes the run over: Epoch has grown by one too
-	Steps  []StepInstance
-	Events []Event
-	Logs   []Log
-	Gates  []Gate // opened, or closed by their new Status
-	Cases  []Case // opened or brought up to date
-	Once   *Once  // with a Change that creates its run: the key it is remembered by, conflict if that is taken
+	Run     Run
+	Claim   bool // the Change takes the run over: Epoch has grown by one too
+	Steps   []StepInstance
+	Events  []Event
+	Logs    []Log
+	Gates   []Gate   // opened, or closed by their new Status
+	Cases   []Case   // opened or brought up to date
+	Notices []Notice // to be told outside
+	Once    *Once    // with a Change that creates its run: the key it is remembered by, conflict if that is taken
 }
 
 // Event is an entry of a run's live record: what happened, in order. Type is

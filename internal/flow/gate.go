@@ -52,6 +52,27 @@ type Gate struct {
 	AnsweredAt *time.Time      `json:"answeredAt,omitempty"`
 	AnsweredBy string          `json:"answeredBy,omitempty"` // a person's id
 	Answer     *GateAnswer     `json:"answer,omitempty"`
+	Claim      *Claim          `json:"-"` // who works on it, where that was read too
+}
+
+// Claim says who works on a case that waits in the inbox, and until when. It
+// keeps other agents off the case, and never the gate's time-out. A person may
+// answer the gate all the same.
+type Claim struct {
+	GateID    string
+	Workspace string
+	Holder    string // the key's id
+	Name      string // what the holder calls itself; one key may have several
+	ClaimedAt time.Time
+	ExpiresAt time.Time
+}
+
+// By names the holder for people.
+func (c Claim) By() string {
+	if c.Name == "" {
+		return c.Holder
+	}
+	return c.Name + " (" + c.Holder + ")"
 }
 
 // Due is when the gate has something to be done if nobody answers it: a

@@ -44,6 +44,7 @@ type Limits struct {
 type GatePolicy struct {
 	DenySelfApproval bool          // nobody approves what is their own
 	RemindEvery      time.Duration // between reminders, where a step says nothing of its own; 0 for none
+	Notify           bool          // it wants to be told outside: of gates, reminders and failed runs
 }
 
 // DefaultLimits are the limits where a workspace sets none.

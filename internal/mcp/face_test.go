@@ -59,11 +59,11 @@ func TestEachRoleIsShownWhatItMayUse(t *testing.T) {
 	plans := "cffbrw://plan/examples cffbrw://plan/schema cffbrw://plan/step-types cffbrw://plan/tools "
 	reads := "get_run_status get_workflow list_runs list_workflows"
 	for role, want := range map[string][4]string{
-		"agent":    {"submit_recovery_action", inbox, templates, ""},
+		"agent":    {"claim_recovery_case release_recovery_claim submit_recovery_action", inbox, templates, ""},
 		"viewer":   {reads + " validate_plan", plans + inbox, templates, "compile introduce"},
-		"operator": {reads + " run_workflow submit_recovery_action validate_plan", plans + inbox, templates, "compile introduce"},
-		"editor":   {"deploy_workflow " + reads + " publish_workflow run_workflow submit_recovery_action unpublish_workflow update_workflow validate_plan", plans + inbox, templates, "compile introduce"},
-		"owner":    {"deploy_workflow " + reads + " publish_workflow run_workflow submit_recovery_action unpublish_workflow update_workflow validate_plan", plans + inbox, templates, "compile introduce"},
+		"operator": {"claim_recovery_case " + reads + " release_recovery_claim run_workflow submit_recovery_action validate_plan", plans + inbox, templates, "compile introduce"},
+		"editor":   {"claim_recovery_case deploy_workflow " + reads + " publish_workflow release_recovery_claim run_workflow submit_recovery_action unpublish_workflow update_workflow validate_plan", plans + inbox, templates, "compile introduce"},
+		"owner":    {"claim_recovery_case deploy_workflow " + reads + " publish_workflow release_recovery_claim run_workflow submit_recovery_action unpublish_workflow update_workflow validate_plan", plans + inbox, templates, "compile introduce"},
 	} {
 		key, _ := b.key(role)
 		for _, version := range generations() {

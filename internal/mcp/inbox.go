@@ -19,6 +19,8 @@ const (
 	uriPending  = "cffbrw://recovery/pending"
 	uriCase     = "cffbrw://recovery/{runId}/{stepIndex}"
 	toolSubmit  = "submit_recovery_action"
+	toolClaim   = "claim_recovery_case"
+	toolRelease = "release_recovery_claim"
 )
 
 // offerInbox is all that an agent's key may use.
@@ -61,6 +63,32 @@ func (o *offer) offerInbox() {
 		call: func(ctx context.Context, by flow.Caller, a args) (any, error) {
 			return inbox.SubmitAction(ctx, by, &engine.SubmitIn{StepIn: engine.StepIn{RunID: a.text("runId"), StepIndex: a.whole("stepIndex"), Iteration: a.text("iteration")},
 				Body: json.RawMessage(a["action"])})
+		}})
+	o.offerClaims(inbox)
+}
+
+// offerClaims lets several agents share the inbox.
+func (o *offer) offerClaims(inbox Inbox) {
+	where := shape{
+		{name: "runId", kind: "string", required: true, about: "as the inbox lists it"},
+		{name: "stepIndex", kind: "integer", required: true, about: "as the inbox lists it"},
+		{name: "iteration", kind: "string", about: "as the inbox lists it; needed inside a loop"},
+		{name: "name", kind: "string", about: "what you call yourself; agents that share a key need names to be told apart"},
+	}
+	step := func(a args) engine.StepIn {
+		return engine.StepIn{RunID: a.text("runId"), StepIndex: a.whole("stepIndex"), Iteration: a.text("iteration")}
+	}
+	o.tool(tool{op: "recovery.claim", name: toolClaim, title: "Claim a failed step",
+		about: "Claims a failed step that waits in " + uriPending + ", or prolongs your claim, so that no other agent works on it. The claim ends with the lease; the step's own time goes on. " +
+			"You need no claim to answer; a step that somebody else has claimed cannot be answered until the claim ends.",
+		in: append(where[:len(where):len(where)], member{name: "lease", kind: "integer", least: 5, most: 3600, about: "seconds; 60 if absent"}),
+		call: func(ctx context.Context, by flow.Caller, a args) (any, error) {
+			return inbox.ClaimCase(ctx, by, &engine.ClaimIn{StepIn: step(a), Lease: a.whole("lease"), Name: a.text("name")})
+		}})
+	o.tool(tool{op: "recovery.release", name: toolRelease, title: "Give up a claim",
+		about: "Gives up your claim on a failed step, so that another agent may take it.", in: where,
+		call: func(ctx context.Context, by flow.Caller, a args) (any, error) {
+			return inbox.ReleaseCase(ctx, by, &engine.ReleaseIn{StepIn: step(a), Name: a.text("name")})
 		}})
 }
 

@@ -38,6 +38,8 @@ type Inbox interface {
 	Pending(context.Context, flow.Caller, *engine.PendingIn) (*engine.PendingOut, error)
 	PendingInput(context.Context, flow.Caller, *engine.StepIn) (*flow.RecoveryInput, error)
 	SubmitAction(context.Context, flow.Caller, *engine.SubmitIn) (*engine.SubmitOut, error)
+	ClaimCase(context.Context, flow.Caller, *engine.ClaimIn) (*engine.ClaimOut, error)
+	ReleaseCase(context.Context, flow.Caller, *engine.ReleaseIn) (*engine.Released, error)
 }
 
 // Servers knows the MCP servers that are registered in a workspace.

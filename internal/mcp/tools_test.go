@@ -221,6 +221,14 @@ func TestAnAgentWorksTheInbox(t *testing.T) {
 		bad := map[string]any{"runId": run, "stepIndex": 0, "action": map[string]any{"type": "fixed_output", "diagnosis": "no id", "output": map[string]any{"name": "Ada"}}}
 		has(t, "an output that breaks the contract", refused(t, s, "submit_recovery_action", bad), "id")
 		has(t, "no action", refused(t, s, "submit_recovery_action", map[string]any{"runId": run, "stepIndex": 0, "action": map[string]any{"type": "rm_rf", "diagnosis": "x"}}), "type")
+		where := map[string]any{"runId": run, "stepIndex": 0, "name": "mender"}
+		var claim struct{ ClaimedBy string }
+		call(t, s, "claim_recovery_case", where, &claim)
+		has(t, "claim", claim.ClaimedBy, "mender (")
+		has(t, "pending", read(t, s, "cffbrw://recovery/pending"), `"claimedBy":"`+claim.ClaimedBy+`"`)
+		has(t, "another's claim", refused(t, s, "claim_recovery_case", map[string]any{"runId": run, "stepIndex": 0, "name": "other"}), "claimed by mender")
+		has(t, "a lease too short", refused(t, s, "claim_recovery_case", map[string]any{"runId": run, "stepIndex": 0, "lease": 1}), "lease")
+		call(t, s, "release_recovery_claim", where, &struct{}{})
 		good := map[string]any{"runId": run, "stepIndex": 0, "action": map[string]any{"type": "fixed_output", "diagnosis": "known", "output": map[string]any{"id": 42}}}
 		var out struct{ RunID, Applied string }
 		call(t, s, "submit_recovery_action", good, &out)

@@ -21,6 +21,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/ident"
 	"github.com/longstop-dev/longstop/internal/mcp"
 	"github.com/longstop-dev/longstop/internal/mcpclient"
+	"github.com/longstop-dev/longstop/internal/notify"
 	"github.com/longstop-dev/longstop/internal/recovery"
 	"github.com/longstop-dev/longstop/internal/responder"
 	"github.com/longstop-dev/longstop/internal/sandbox"
@@ -41,6 +42,7 @@ type parts struct {
 	model   *responder.Model
 	desk    *recovery.Desk
 	engine  *engine.Engine
+	courier *notify.Courier
 	tools   *responder.Tools
 	vaults  *vault.Service
 	api     *api.API
@@ -77,9 +79,10 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 		Sandbox:    p.sandbox,
 		Responders: []recovery.Responder{p.agents, responder.NewMCP(tools), responder.NewRules(c.Clock), p.model},
 		Types:      types.Types(), Clock: c.Clock, NewID: ident.New, Log: c.Log})
-	p.engine = engine.New(engine.Config{Runs: p.store, Records: p.store, Versions: p.store, Types: types, Recovery: p.desk, Workspaces: p.access,
+	p.courier = notify.New(notify.Config{Outbox: p.store, Targets: p.access, HTTP: outside, Clock: c.Clock, NewID: ident.New, Log: c.Log})
+	p.engine = engine.New(engine.Config{Runs: p.store, Records: p.store, Inbox: p.store, Versions: p.store, Types: types, Recovery: p.desk, Workspaces: p.access,
 		Dispatch: dispatch.NewLocal(c.Clock, p.store), Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64,
-		Node: ident.New("node"), MaxActive: c.MaxActive, Log: c.Log})
+		Node: ident.New("node"), MaxActive: c.MaxActive, Log: c.Log, Told: p.courier.Poke, PublicURL: c.links})
 	p.vaults = vault.New(vault.Config{Vaults: p.store, Events: p.store, Connections: p.store, Agents: p.store, People: p.store,
 		Clock: c.Clock, NewID: ident.New})
 	p.api = p.face(c)
@@ -90,6 +93,9 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 func (p *parts) close() error {
 	if p.mcp != nil {
 		p.mcp.Close()
+	}
+	if p.courier != nil {
+		p.courier.Stop()
 	}
 	if p.agents != nil {
 		p.agents.Close()
@@ -155,7 +161,7 @@ func Validate(name string, src []byte) (*flow.Definition, error) {
 
 // face makes the handler of what the server shows outside.
 func (p *parts) face(c Config) *api.API {
-	rest := api.New(api.Config{Engine: p.engine, Access: p.access, Recovery: p.desk, Vaults: p.vaults, Ready: p.store.Ping,
+	rest := api.New(api.Config{Engine: p.engine, Notices: p.courier, Access: p.access, Recovery: p.desk, Vaults: p.vaults, Ready: p.store.Ping,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
 	var ops []flow.Op
 	for _, o := range rest.Operations() {
@@ -172,7 +178,7 @@ func (p *parts) face(c Config) *api.API {
 // OpsOverMCP names the operations that are declared with the face mcp, and
 // those that it offers.
 func OpsOverMCP() (declared, offered []string) {
-	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, tools: &responder.Tools{}, store: &store.Store{}, vaults: &vault.Service{}}
+	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, courier: &notify.Courier{}, tools: &responder.Tools{}, store: &store.Store{}, vaults: &vault.Service{}}
 	for _, o := range p.face(Config{}).Operations() {
 		if slices.Contains(o.Faces, "mcp") {
 			declared = append(declared, o.Name)

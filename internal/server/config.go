@@ -25,6 +25,8 @@ type Config struct {
 	MaxActive     int      // runs driven at the same time; default 512
 	Clock         flow.Clock
 	Log           *slog.Logger
+
+	links string // PublicURL as it was given: what is told outside links there
 }
 
 func (c Config) withDefaults() Config {

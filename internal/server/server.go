@@ -31,6 +31,7 @@ type Server struct {
 // the operator has to change.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	c = c.withDefaults()
+	c.links = c.PublicURL
 	s := &Server{c: c, log: c.Log, served: make(chan error, 1)}
 	var err error
 	if s.folder, err = take(c.DataDir); err != nil {
@@ -68,6 +69,7 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.parts.engine.Start(ctx); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	s.parts.courier.Start()
 	s.http = &http.Server{Handler: s.parts.api, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 	go func() { s.served <- s.http.Serve(listener) }()

@@ -27,7 +27,7 @@ func migrations() (fs.FS, error) {
 // a schema that may hold rows. It answers invalid if the database is ahead of
 // this binary.
 func migrate(ctx context.Context, dialect goose.Dialect, db *sql.DB, files fs.FS) (bool, error) {
-	p, err := goose.NewProvider(dialect, db, files)
+	p, err := goose.NewProvider(dialect, db, files, goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return false, unavailable(err)
 	}

@@ -72,20 +72,17 @@ func (s *Store) Gates(ctx context.Context, workspace, runID, status, after strin
 	return collect(rs, err, scanGate)
 }
 
-// Inbox lists a workspace's open gates of kind needs_agent in the order they
-// opened: those after the id after.
-func (s *Store) Inbox(ctx context.Context, workspace, after string, limit int) ([]flow.Gate, error) {
-	rs, err := s.db.query(ctx, `SELECT workspace_id, body FROM gates
-		WHERE workspace_id = $1 AND id > $2 AND status = 'open' AND kind = 'needs_agent' ORDER BY id LIMIT $3`, workspace, after, limit)
-	return collect(rs, err, scanGate)
-}
-
 func scanGate(r row) (flow.Gate, error) {
 	var g flow.Gate
 	var workspace, body string
 	if err := r.Scan(&workspace, &body); err != nil {
 		return g, err
 	}
+	return readGate(workspace, body)
+}
+
+func readGate(workspace, body string) (flow.Gate, error) {
+	var g flow.Gate
 	err := json.Unmarshal([]byte(body), &g)
 	g.Workspace = workspace
 	return g, err

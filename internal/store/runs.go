@@ -91,6 +91,14 @@ func apply(ctx context.Context, t tx, c *flow.Change, e encoded) error {
 		if err != nil {
 			return err
 		}
+		if err := unclaim(ctx, t, g); err != nil {
+			return err
+		}
+	}
+	for i := range c.Notices {
+		if err := putNotice(ctx, t, &c.Notices[i]); err != nil {
+			return err
+		}
 	}
 	for i := range c.Cases {
 		k := &c.Cases[i]
