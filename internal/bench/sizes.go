@@ -21,7 +21,7 @@ type sizes struct {
 }
 
 func fullSizes() *sizes {
-	return &sizes{full: true, flights: []int{64, 512}, rounds: 5, round: 4 * time.Second, single: 3000, mends: 2000, gates: 100_000,
+	return &sizes{full: true, flights: []int{64, 512}, rounds: 15, round: 1500 * time.Millisecond, single: 3000, mends: 2000, gates: 100_000,
 		resumes: 2000, quiet: 20 * time.Second, inFlight: 500, finished: 1_000_000, reads: 300, starts: 5, attack: time.Second}
 }
 

@@ -26,15 +26,15 @@ func collectSeldom() {
 	now := seldom
 	debug.SetGCPercent(now)
 	afterEachCollection(func() {
-		if p := percentFor(held()); p != now {
+		if p := percentFor(inUse()); p != now {
 			now = p
 			debug.SetGCPercent(now)
 		}
 	})
 }
 
-// held is the size of what the last collection found in use, in bytes.
-func held() uint64 {
+// inUse is what the last collection found in use, in bytes.
+func inUse() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
