@@ -1,5 +1,5 @@
 # Short names for the commands; ./test is where the work is.
-.PHONY: build test demo spec-coverage bench
+.PHONY: build test demo spec-coverage bench fuzz
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/longstop ./cmd/longstop
@@ -21,3 +21,12 @@ bench: build
 	sh internal/pgtest/cluster.sh $$run-pg fsync <$$run/in >$$run/out & \
 	exec 9>$$run/in; read ready <$$run/out; rm -r $$run; \
 	LONGSTOP_DATABASE_URL="postgres://postgres@/postgres?host=$$run-pg" bin/longstop bench $(ARGS)
+
+# Every fuzz target there is, one after the other, on one CPU and out of the
+# way of others: make fuzz FUZZTIME=10m. What they find lies in the package's
+# testdata/fuzz and is a failing test from then on: mend it and commit both.
+FUZZTIME ?= 1m
+fuzz:
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' internal | while IFS=: read -r file func; do \
+		nice -n 19 go test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(FUZZTIME) -parallel=1 "./$$(dirname $$file)" </dev/null || exit 1; \
+	done

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/signal"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/longstop-dev/longstop/internal/bench"
@@ -21,7 +24,8 @@ const asLongstop = "LONGSTOP_BENCH_TEST_CLI"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asLongstop) != "" {
-		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		os.Exit(cli.Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
@@ -38,6 +42,12 @@ func TestRowsAreWellFormed(t *testing.T) {
 		"throughput/sqlite":   {"throughput/sqlite/2", "throughput/sqlite/4"},
 		"throughput/postgres": {"throughput/postgres/2", "throughput/postgres/4"},
 		"latency":             {"latency/sqlite/p50", "latency/sqlite/p99"},
+		"idle":                {"idle/start/first", "idle/start/again", "idle/memory", "idle/cpu", "idle/binary"},
+		"recovery":            {"recovery/a2a/ask/p50", "recovery/a2a/ask/p99", "recovery/a2a/attempt/p50", "recovery/a2a/attempt/p99"},
+		"parked":              {"parked/opened", "parked/heap", "parked/resume/p50", "parked/resume/p99", "parked/resident", "parked/cpu"},
+		"kill":                {"kill/lost", "kill/again", "kill/picked-up"},
+		"growth":              {"growth/throughput", "growth/list/p99", "growth/list/deep/p99", "growth/list/workflow/p99", "growth/list/none/p99", "growth/run/p99"},
+		"sandbox":             {"sandbox/not-stopped", "sandbox/late"},
 	} {
 		t.Run(only, func(t *testing.T) {
 			t.Parallel()
@@ -73,6 +83,9 @@ func checkRows(t *testing.T, out io.Reader, want []string) {
 		}
 		if r.Holds != nil && r.Bar == "" {
 			t.Errorf("%s: a verdict without a bar", name)
+		}
+		if slices.Contains([]string{"kill/lost", "kill/again", "sandbox/not-stopped"}, name) && r.Value != 0 {
+			t.Errorf("%s: got %g %s, want none at any size", name, r.Value, r.Unit)
 		}
 		if strings.HasPrefix(name, "throughput/") && (r.Floor == nil || *r.Floor <= 0 || r.Value <= 0 || r.Holds != nil) {
 			t.Errorf("got %+v, want a value, a floor, and no verdict at this size", r)
