@@ -93,9 +93,9 @@ func (b *bed) beside(ctx context.Context, empty, full *rig) error {
 		if err != nil {
 			return err
 		}
-		b.say("  empty %.0f runs/s, full %.0f, %.2f of it", base, value, value/base)
+		b.say("  empty %.0f runs/s, full %.0f, %.2f of it", base.rate, value.rate, value.rate/base.rate)
 		if round > 0 {
-			values, bases, shares = append(values, value), append(bases, base), append(shares, value/base)
+			values, bases, shares = append(values, value.rate), append(bases, base.rate), append(shares, value.rate/base.rate)
 		}
 	}
 	share := median(shares)

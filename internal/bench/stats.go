@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -22,12 +23,29 @@ func median(values []float64) float64 { return quantile(slices.Clone(values), 0.
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
+// cpuTime is what this process has worked, in user and kernel. A machine that
+// is busy with other things takes longer for everything, but that changes it
+// little.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// driven is what drive found.
+type driven struct {
+	rate float64 // done each second
+	cpu  float64 // microseconds of CPU for each
+}
+
 // drive has so many callers do one after the other for a time, and gives how
 // many were done each second. The first error ends it.
-func drive(ctx context.Context, callers int, span time.Duration, one func(context.Context) error) (float64, error) {
+func drive(ctx context.Context, callers int, span time.Duration, one func(context.Context) error) (driven, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	began := time.Now()
+	began, worked := time.Now(), cpuTime()
 	end := began.Add(span)
 	var done atomic.Int64
 	var all sync.WaitGroup
@@ -45,9 +63,10 @@ func drive(ctx context.Context, callers int, span time.Duration, one func(contex
 	all.Wait()
 	took := time.Since(began) // with those that were under way at the end, and their time
 	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
+		return driven{}, context.Cause(ctx)
 	}
-	return float64(done.Load()) / took.Seconds(), nil
+	n := float64(done.Load())
+	return driven{rate: n / took.Seconds(), cpu: float64((cpuTime() - worked).Microseconds()) / max(n, 1)}, nil
 }
 
 // times does something n times, so many at a time, and gives what each took

@@ -64,7 +64,7 @@ func (b *bed) throughput(ctx context.Context, fresh func() (place, error)) error
 }
 
 func (b *bed) compare(ctx context.Context, name string, inFlight int, r *rig, f *floor) error {
-	var values, floors, shares []float64
+	var values, floors, shares, costs, rawCosts []float64
 	for round := range b.sizes.rounds + 1 {
 		value, err := drive(ctx, inFlight, b.sizes.round, func(ctx context.Context) error { return r.whole(ctx, "noop") })
 		if err != nil {
@@ -74,15 +74,16 @@ func (b *bed) compare(ctx context.Context, name string, inFlight int, r *rig, f 
 		if err != nil {
 			return err
 		}
-		b.say("  %s, %d in flight: %.0f runs/s, floor %.0f, %.2f of it", name, inFlight, value, raw, value/raw)
+		b.say("  %s, %d in flight: %.0f runs/s, floor %.0f, %.2f of it", name, inFlight, value.rate, raw.rate, value.rate/raw.rate)
 		if round > 0 { // the first warms both up
-			values, floors, shares = append(values, value), append(floors, raw), append(shares, value/raw)
+			values, floors, shares = append(values, value.rate), append(floors, raw.rate), append(shares, value.rate/raw.rate)
+			costs, rawCosts = append(costs, value.cpu), append(rawCosts, raw.cpu)
 		}
 	}
 	value, raw, share := median(values), median(floors), median(shares)
 	holds := share >= 0.5
 	return b.add(Row{Name: fmt.Sprintf("throughput/%s/%d", name, inFlight), Value: value, Unit: "runs/s", Bar: "at least 0.5 of the floor",
-		Holds: &holds, Floor: &raw, Note: fmt.Sprintf("%.2f of it, %d rounds in turn", share, len(shares))}, b.sizes.full)
+		Holds: &holds, Floor: &raw, Note: fmt.Sprintf("%.2f of it, %d rounds in turn; %.0f µs of CPU a run, the floor %.0f", share, len(shares), median(costs), median(rawCosts))}, b.sizes.full)
 }
 
 // allEnded checks that every run of a workflow has succeeded: figures of work

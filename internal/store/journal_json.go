@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -15,18 +16,19 @@ import (
 
 // jsonText builds a JSON text; the first error stays.
 type jsonText struct {
-	b   []byte
-	err error
+	strings.Builder
+	err     error
+	scratch [64]byte // for numbers and instants
 }
 
 // name begins a member: first tells whether it is the object's first.
 func (t *jsonText) name(first bool, name string) {
 	if !first {
-		t.b = append(t.b, ',')
+		t.WriteByte(',')
 	}
-	t.b = append(t.b, '"')
-	t.b = append(t.b, name...)
-	t.b = append(t.b, '"', ':')
+	t.WriteByte('"')
+	t.WriteString(name)
+	t.WriteString(`":`)
 }
 
 func (t *jsonText) text(s string) {
@@ -36,9 +38,9 @@ func (t *jsonText) text(s string) {
 			return
 		}
 	}
-	t.b = append(t.b, '"')
-	t.b = append(t.b, s...)
-	t.b = append(t.b, '"')
+	t.WriteByte('"')
+	t.WriteString(s)
+	t.WriteByte('"')
 }
 
 // any writes what is seldom or odd as the library does.
@@ -47,19 +49,19 @@ func (t *jsonText) any(v any) {
 	if err != nil && t.err == nil {
 		t.err = err
 	}
-	t.b = append(t.b, b...)
+	t.Write(b)
 }
 
-func (t *jsonText) number(n int64) { t.b = strconv.AppendInt(t.b, n, 10) }
+func (t *jsonText) number(n int64) { t.Write(strconv.AppendInt(t.scratch[:0], n, 10)) }
 
 func (t *jsonText) instant(at time.Time) {
 	if y := at.Year(); y < 0 || y > 9999 {
 		t.any(at) // an error
 		return
 	}
-	t.b = append(t.b, '"')
-	t.b = at.UTC().AppendFormat(t.b, time.RFC3339Nano)
-	t.b = append(t.b, '"')
+	t.WriteByte('"')
+	t.Write(at.UTC().AppendFormat(t.scratch[:0], time.RFC3339Nano))
+	t.WriteByte('"')
 }
 
 // optional writes a text member that is left out when it is empty.
@@ -71,20 +73,25 @@ func (t *jsonText) optional(name, s string) {
 }
 
 func eventsText(events []flow.Event) (string, error) {
-	t := jsonText{b: make([]byte, 0, 192*len(events))}
-	t.b = append(t.b, '[')
+	var t jsonText
+	size := 2
+	for i := range events {
+		size += 110 + len(events[i].Type) + len(events[i].Iteration) + len(events[i].Data)
+	}
+	t.Grow(size)
+	t.WriteByte('[')
 	for i := range events {
 		if i > 0 {
-			t.b = append(t.b, ',')
+			t.WriteByte(',')
 		}
 		t.event(&events[i])
 	}
-	t.b = append(t.b, ']')
-	return string(t.b), t.err
+	t.WriteByte(']')
+	return t.String(), t.err
 }
 
 func (t *jsonText) event(e *flow.Event) {
-	t.b = append(t.b, '{')
+	t.WriteByte('{')
 	t.name(true, "seq")
 	t.number(e.Seq)
 	t.name(false, "type")
@@ -99,29 +106,30 @@ func (t *jsonText) event(e *flow.Event) {
 	if len(e.Data) > 0 {
 		t.name(false, "data")
 		if json.Valid(e.Data) {
-			t.b = append(t.b, e.Data...)
+			t.Write(e.Data)
 		} else {
 			t.any(e.Data) // an error
 		}
 	}
-	t.b = append(t.b, '}')
+	t.WriteByte('}')
 }
 
 func logsText(logs []flow.Log) (string, error) {
-	t := jsonText{b: make([]byte, 0, 256*len(logs))}
-	t.b = append(t.b, '[')
+	var t jsonText
+	t.Grow(2 + 256*len(logs))
+	t.WriteByte('[')
 	for i := range logs {
 		if i > 0 {
-			t.b = append(t.b, ',')
+			t.WriteByte(',')
 		}
 		t.log(&logs[i])
 	}
-	t.b = append(t.b, ']')
-	return string(t.b), t.err
+	t.WriteByte(']')
+	return t.String(), t.err
 }
 
 func (t *jsonText) log(l *flow.Log) {
-	t.b = append(t.b, '{')
+	t.WriteByte('{')
 	t.name(true, "seq")
 	t.number(l.Seq)
 	t.name(false, "at")
@@ -140,7 +148,7 @@ func (t *jsonText) log(l *flow.Log) {
 	t.text(l.Status)
 	t.name(false, "recovery_source")
 	if l.RecoverySource == flow.SourceNone {
-		t.b = append(t.b, "null"...)
+		t.WriteString("null")
 	} else {
 		t.text(string(l.RecoverySource))
 	}
@@ -152,9 +160,9 @@ func (t *jsonText) log(l *flow.Log) {
 	}
 	t.name(false, "durationMs")
 	if ms := l.DurationMS; ms >= 0 && ms < 1e15 && (ms == 0 || ms >= 1e-6) {
-		t.b = strconv.AppendFloat(t.b, ms, 'f', -1, 64)
+		t.Write(strconv.AppendFloat(t.scratch[:0], ms, 'f', -1, 64))
 	} else {
 		t.any(ms)
 	}
-	t.b = append(t.b, '}')
+	t.WriteByte('}')
 }
