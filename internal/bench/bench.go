@@ -180,6 +180,12 @@ func told(name string, value float64, unit string) Row {
 	return Row{Name: name, Value: value, Unit: unit}
 }
 
+// over gives the row with its floor.
+func (r Row) over(floor float64) Row {
+	r.Floor = &floor
+	return r
+}
+
 func (b *bed) table() {
 	var rows [][]string
 	for _, r := range b.rows {

@@ -174,6 +174,13 @@ func (f *floor) whole(context.Context) error {
 	return nil
 }
 
+// begin writes the first transaction of a run.
+func (f *floor) begin() error {
+	done := make(chan error, 1)
+	f.work <- &piece{statements: f.rec.groups[0], args: f.rec.as(0, ident.New("run")), done: done}
+	return <-done
+}
+
 // sqlite writes with the store's driver and settings, every statement
 // prepared.
 func (f *floor) sqlite(ctx context.Context, path string) error {
