@@ -29,7 +29,7 @@ func attacks(ctx context.Context, b *bed) error {
 	patient := sandbox.New(o)
 	defer patient.Close(context.WithoutCancel(ctx))
 	for _, s := range []*sandbox.Sandbox{hasty, patient} { // compiled before anything is timed
-		if _, err := s.Run(ctx, sandbox.Program{Code: "return 1"}); err != nil {
+		if _, err := s.Run(ctx, sandbox.Program{Code: "return 1"}); err != nil && !timedOut(err) { // on a busy machine
 			return err
 		}
 	}
@@ -59,6 +59,11 @@ func attacks(ctx context.Context, b *bed) error {
 		return err
 	}
 	return b.add(atMost("sandbox/late", max(millis(late), 0), "ms past the deadline", millis(overrun)), b.sizes.full)
+}
+
+func timedOut(err error) bool {
+	var failed *sandbox.Error
+	return errors.As(err, &failed) && failed.Kind == sandbox.KindTimeout
 }
 
 // stopped says how an attack ended that did not end as it should; "" if it did.
