@@ -49,6 +49,7 @@ type commands struct {
 	MCPServers mcpServersCmd `cmd:"" name:"mcp-servers" help:"The MCP servers of the workspace."`
 	Agents     agentsCmd     `cmd:"" help:"Try a recovery agent before it is trusted."`
 	Conform    conformCmd    `cmd:"" help:"Try a recovery agent with forty failures: contract, time, safety."`
+	Bench      benchCmd      `cmd:"" help:"Measure this binary against its bars, beside what the machine could do."`
 	Version    versionCmd    `cmd:"" help:"The version."`
 }
 

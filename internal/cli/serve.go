@@ -92,6 +92,7 @@ or, from anywhere that has the key:
 
 // serve starts a server, says how to reach it, and stops it when it is told to.
 func (c serving) serve(a *app, config server.Config, then func(*server.Server)) error {
+	collectSeldom()
 	config.MasterKey, config.MasterKeyFile = os.Getenv("LONGSTOP_MASTER_KEY"), c.MasterKeyFile
 	config.DatabaseURL = c.DatabaseURL
 	config.PublicURL, config.EgressAllow, config.MaxActive = c.PublicURL, c.EgressAllow, c.MaxActive

@@ -92,18 +92,13 @@ func without(v *value, taken map[*value]bool) *value {
 // schema checks the config as a whole; of the nested lists only that they
 // hold objects.
 func (c *checker) schema(n *node, v *value, field string, lists []nested) {
-	s, ok := c.schemas[n.kind.Name]
-	if !ok {
-		var err error
-		if len(n.kind.Config) > 0 {
-			if s, err = CompileSchema(n.kind.Config); err != nil {
-				c.wrong(n.source.line, field, "the step type "+n.kind.Name+" cannot be checked", "")
-				return
-			}
-		}
-		c.schemas[n.kind.Name] = s
+	compiled := c.schemas[n.kind.Name]
+	if compiled == nil {
+		return
 	}
-	if s == nil {
+	s, err := compiled()
+	if err != nil {
+		c.wrong(n.source.line, field, "the step type "+n.kind.Name+" cannot be checked", "")
 		return
 	}
 	stubs := map[*value]bool{}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -22,15 +23,40 @@ var (
 	goodID   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 )
 
+// Parser checks definitions against step types. The schema of a type's config
+// is compiled when the first step of that type is seen, which costs
+// milliseconds, and kept. A Parser is safe for concurrent use.
+type Parser struct {
+	types   []flow.StepType
+	schemas map[string]func() (*Schema, error) // by step type; nil for any config
+}
+
+// NewParser makes a Parser. It is cheap: nothing is compiled yet.
+func NewParser(types []flow.StepType) *Parser {
+	p := &Parser{types: types, schemas: make(map[string]func() (*Schema, error), len(types))}
+	for _, t := range types {
+		if len(t.Config) > 0 {
+			p.schemas[t.Name] = sync.OnceValues(func() (*Schema, error) { return CompileSchema(t.Config) })
+		}
+	}
+	return p
+}
+
+// Parse checks one definition as [Parser.Parse] does. Who checks many keeps a
+// Parser.
+func Parse(name string, src []byte, types []flow.StepType) (*flow.Definition, error) {
+	return NewParser(types).Parse(name, src)
+}
+
 // Parse checks a definition written in YAML or JSON. name is the file's, for
 // errors and to tell the language. The error is a [*flow.Error] of code
 // invalid with a problem for everything that is wrong, each with its line.
-func Parse(name string, src []byte, types []flow.StepType) (*flow.Definition, error) {
+func (p *Parser) Parse(name string, src []byte) (*flow.Definition, error) {
 	root, wrong := read(name, src)
 	if wrong != nil {
 		return nil, invalid(name, []flow.Problem{wrong.Problem})
 	}
-	c := checker{types: types, schemas: map[string]*Schema{}, ids: map[string]place{}}
+	c := checker{types: p.types, schemas: p.schemas, ids: map[string]place{}}
 	d := c.definition(root)
 	if len(c.problems) > 0 {
 		return nil, invalid(name, c.problems)
@@ -58,9 +84,9 @@ func invalid(name string, problems []flow.Problem) error {
 // checker gathers what is wrong while it builds a definition.
 type checker struct {
 	types    []flow.StepType
-	schemas  map[string]*Schema // compiled, by step type
-	ids      map[string]place   // of the ids that are given
-	steps    int                // numbered so far
+	schemas  map[string]func() (*Schema, error) // the parser's
+	ids      map[string]place                   // of the ids that are given
+	steps    int                                // numbered so far
 	problems []flow.Problem
 }
 

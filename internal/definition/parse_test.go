@@ -99,15 +99,24 @@ func TestYAMLAndJSONMeanTheSame(t *testing.T) {
 	}
 }
 
+// BenchmarkParse checks the example again and again, as a server does that
+// keeps its parser, and each time with a new one.
 func BenchmarkParse(b *testing.B) {
 	src, err := os.ReadFile("testdata/nightly-sync.yaml")
 	if err != nil {
 		b.Fatal(err)
 	}
-	all := types()
-	for b.Loop() {
-		if _, err := definition.Parse("x.yaml", src, all); err != nil {
-			b.Fatal(err)
-		}
+	kept := definition.NewParser(types())
+	for name, parser := range map[string]func() *definition.Parser{
+		"kept": func() *definition.Parser { return kept },
+		"new":  func() *definition.Parser { return definition.NewParser(types()) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := parser().Parse("x", src); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

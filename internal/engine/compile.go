@@ -69,13 +69,14 @@ type definitions struct {
 	versions Versions
 	types    map[string]flow.StepType
 	list     []flow.StepType
+	parser   *definition.Parser
 
 	mu   sync.Mutex
 	have map[string]*compiled
 }
 
 func newDefinitions(v Versions, types []flow.StepType) *definitions {
-	d := &definitions{versions: v, types: map[string]flow.StepType{}, list: types, have: map[string]*compiled{}}
+	d := &definitions{versions: v, types: map[string]flow.StepType{}, list: types, parser: definition.NewParser(types), have: map[string]*compiled{}}
 	for _, t := range types {
 		d.types[t.Name] = t
 	}

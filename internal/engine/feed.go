@@ -1,6 +1,9 @@
 package engine
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
 // feed tells watchers that a run has moved. It carries no data: a watcher
 // reads what was committed, by sequence number, so that nothing is lost or
@@ -45,4 +48,18 @@ func (f *feed) moved(runID string) {
 // has taken yet become one. The watcher must call stop.
 func (e *Engine) Watch(runID string) (changed <-chan struct{}, stop func()) {
 	return e.feed.watch(runID)
+}
+
+// Settled waits until this engine does not drive the run any more: it has
+// finished, or is parked, or was never driven here. It answers only ctx's
+// error.
+func (e *Engine) Settled(ctx context.Context, runID string) error {
+	for d := e.driving(runID); d != nil; d = e.driving(runID) {
+		select {
+		case <-d.ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }

@@ -83,7 +83,7 @@ func (e *Engine) check(in *CreateWorkflowIn) (*flow.Definition, error) {
 	if name == "" {
 		name = "definition"
 	}
-	def, err := CheckDefinition(name, in.RawBody, e.Types, e.Workspaces.CheckRecovery)
+	def, err := checkDefinition(e.defs.parser, name, in.RawBody, e.Types, e.Workspaces.CheckRecovery)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,11 @@ func (e *Engine) check(in *CreateWorkflowIn) (*flow.Definition, error) {
 // wrong with it before it runs. Its error is invalid, with a problem for each
 // thing.
 func CheckDefinition(name string, src []byte, types StepTypes, recovery func(map[string]string) []flow.Problem) (*flow.Definition, error) {
-	def, err := definition.Parse(name, src, types.Types())
+	return checkDefinition(definition.NewParser(types.Types()), name, src, types, recovery)
+}
+
+func checkDefinition(parser *definition.Parser, name string, src []byte, types StepTypes, recovery func(map[string]string) []flow.Problem) (*flow.Definition, error) {
+	def, err := parser.Parse(name, src)
 	if err != nil {
 		return nil, err
 	}

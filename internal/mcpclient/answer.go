@@ -90,12 +90,11 @@ func resultOf(r *mcp.CallToolResult, l *link) (Result, error) {
 		text := t.Text
 		if r.IsError {
 			text = l.masked(text)
-		} else if composite(strings.TrimSpace(text)) && new(nesting).exceeded([]byte(text)) {
-			return Result{}, fail(ErrTooDeep, nil, "at most %d levels are read", maxDepth)
 		}
 		out.Text = append(out.Text, text)
 	}
-	if new(nesting).exceeded(out.Structured) {
+	// The value is what is read: texts that are shallow each may make a deep one.
+	if new(nesting).exceeded(out.Structured) || (!r.IsError && new(nesting).exceeded(out.Value())) {
 		return Result{}, fail(ErrTooDeep, nil, "at most %d levels are read", maxDepth)
 	}
 	if r.StructuredContent != nil {

@@ -116,9 +116,9 @@ func (p *parts) close() error {
 // database says where the store is: in the data folder, or where it is told.
 func database(c Config, f *folder) store.Options {
 	if c.DatabaseURL != "" {
-		return store.Options{URL: c.DatabaseURL}
+		return store.Options{URL: c.DatabaseURL, Trace: c.Trace}
 	}
-	return store.Options{Path: f.database()}
+	return store.Options{Path: f.database(), Trace: c.Trace}
 }
 
 // openKeyring loads the master key. One is made only for a database that is

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
@@ -94,6 +95,10 @@ func (s *Server) Key() string { return s.key }
 // FirstKey is the owner's key if this start has made it, else "". It is shown
 // once and stored nowhere.
 func (s *Server) FirstKey() string { return s.first }
+
+// Engine is what drives the runs, for those who measure it without a network
+// between.
+func (s *Server) Engine() *engine.Engine { return s.parts.engine }
 
 // DataDir is the data folder.
 func (s *Server) DataDir() string { return s.c.DataDir }

@@ -136,6 +136,9 @@ func (s *Store) try(batch []*op) (refused []error, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.show != nil {
+		t = &traced{writeTx: t, show: s.show}
+	}
 	refused = make([]error, len(batch))
 	for i, o := range batch {
 		t.member(i)

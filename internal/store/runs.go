@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -54,12 +55,11 @@ func encode(c flow.Change) (encoded, error) {
 		}
 		e.cases, e.observed = append(e.cases, text(k)), append(e.observed, observed)
 	}
-	e.events, e.logs = "[]", "[]"
-	if len(c.Events) > 0 {
-		e.events = text(c.Events)
-	}
-	if len(c.Logs) > 0 {
-		e.logs = text(c.Logs)
+	var eventsErr, logsErr error
+	e.events, eventsErr = eventsText(c.Events)
+	e.logs, logsErr = logsText(c.Logs)
+	if bad := errors.Join(eventsErr, logsErr); bad != nil && err == nil {
+		err = flow.Errorf(flow.CodeInternal, "a change cannot be written as JSON").Because(bad)
 	}
 	return e, err
 }
@@ -130,7 +130,8 @@ func putRun(ctx context.Context, t tx, c *flow.Change) error {
 	if c.Claim {
 		epoch--
 	}
-	return t.send(ctx, flow.Errorf(flow.CodeStale, "run %s has moved on", r.ID), `UPDATE runs SET status = $1, version = $2, owner = $3, epoch = $4, seq = $5, current = $6, output = $7,
+	stale := &flow.Error{Code: flow.CodeStale, Message: "run " + r.ID + " has moved on"}
+	return t.send(ctx, stale, `UPDATE runs SET status = $1, version = $2, owner = $3, epoch = $4, seq = $5, current = $6, output = $7,
 		error = $8, finished_at = $9, wake_at = $10, wake_seq = $11 WHERE id = $12 AND version = $13 AND epoch = $14`,
 		string(r.Status), r.Version, r.Owner, r.Epoch, r.Seq, r.Current, text(r.Output),
 		r.Error, micros(r.FinishedAt), micros(r.WakeAt), r.WakeSeq, r.ID, r.Version-1, epoch)

@@ -100,7 +100,14 @@ func (s *sqlite) query(ctx context.Context, q string, args ...any) (rows, error)
 	return st.QueryContext(ctx, args...)
 }
 
+// queryRow reads a row by its key. It is not interrupted: database/sql and the
+// driver would each start a goroutine to watch ctx, which takes longer than
+// the reading.
 func (s *sqlite) queryRow(ctx context.Context, q string, args ...any) row {
+	if err := ctx.Err(); err != nil {
+		return failedRow{err}
+	}
+	ctx = context.WithoutCancel(ctx)
 	st, err := s.reading(ctx, q)
 	if err != nil {
 		return failedRow{err}

@@ -15,6 +15,7 @@ import (
 // the same time are committed together.
 type Store struct {
 	db   database
+	show func([]Statement) // Options.Trace
 	ops  chan *op
 	stop chan struct{}
 	done chan struct{}
@@ -25,6 +26,10 @@ type Store struct {
 type Options struct {
 	Path string // of the SQLite file; made when missing
 	URL  string // of a PostgreSQL database: postgres://user:password@host/database
+	// Trace, if set, is shown the statements of each transaction after its
+	// commit, by the one goroutine that commits: for those who measure what a
+	// write costs. They may hold what is written.
+	Trace func([]Statement)
 }
 
 // Open opens the database, brings its schema up to date and starts the
@@ -40,7 +45,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		db.close()
 		return nil, err
 	}
-	s := &Store{db: db, ops: make(chan *op, maxBatch), stop: make(chan struct{}), done: make(chan struct{})}
+	s := &Store{db: db, show: o.Trace, ops: make(chan *op, maxBatch), stop: make(chan struct{}), done: make(chan struct{})}
 	go s.commitLoop()
 	return s, nil
 }
