@@ -94,6 +94,7 @@ func TestEveryOperation(t *testing.T) {
 	cases(t, c, run.ID)
 	inbox(t, c)
 	settings(t, c)
+	notices(t, c)
 	keys(t, c)
 	_, err = c.CancelRun(ctx, run.ID)
 	if flow.CodeOf(err) != flow.CodeConflict {
@@ -245,7 +246,17 @@ func inbox(t *testing.T, c *client.Client) {
 	if k := ok[*flow.Case](t)(c.PendingCase(ctx, at)); k.RunID != run.ID || k.Attempt != 0 {
 		t.Errorf("case: got %+v, want the run's, attempt 0", k)
 	}
-	_, err := c.SubmitAction(ctx, at, json.RawMessage(`{"type":"fixed_output","diagnosis":"x"}`))
+	if v := ok[*client.Claimed](t)(c.Claim(ctx, at, time.Minute, "one")); !strings.HasPrefix(v.ClaimedBy, "one (") || v.RunID != at.RunID {
+		t.Errorf("claim: got %+v", v)
+	}
+	_, err := c.Claim(ctx, at, 0, "two")
+	if flow.CodeOf(err) != flow.CodeConflict {
+		t.Errorf("another's claim: got %v, want conflict", err)
+	}
+	if err := c.Release(ctx, at, "one"); err != nil {
+		t.Errorf("release: %v", err)
+	}
+	_, err = c.SubmitAction(ctx, at, json.RawMessage(`{"type":"fixed_output","diagnosis":"x"}`))
 	if flow.CodeOf(err) != flow.CodeInvalid || !strings.Contains(err.Error(), "output") {
 		t.Errorf("an invalid action: got %v, want invalid that names output", err)
 	}
@@ -336,5 +347,15 @@ func TestFollowFindsARunThatIsOver(t *testing.T) {
 	}
 	if err := c.Follow(t.Context(), "run_none", 0, seen); flow.CodeOf(err) != flow.CodeNotFound {
 		t.Errorf("no such run: got %v, want not found", err)
+	}
+}
+
+func notices(t *testing.T, c *client.Client) {
+	t.Helper()
+	if l := ok[*client.List[client.Notice]](t)(c.Notices(t.Context(), client.Page{})); len(l.Items) != 0 {
+		t.Errorf("notices: got %+v, want none", l)
+	}
+	if _, err := c.TestNotice(t.Context()); flow.CodeOf(err) != flow.CodeInvalid {
+		t.Errorf("a test without a receiver: got %v, want invalid", err)
 	}
 }
