@@ -96,6 +96,7 @@ func TestEveryOperation(t *testing.T) {
 	settings(t, c)
 	notices(t, c)
 	keys(t, c)
+	vaults(t, c)
 	_, err = c.CancelRun(ctx, run.ID)
 	if flow.CodeOf(err) != flow.CodeConflict {
 		t.Errorf("cancel a run that has ended: got %v, want conflict", err)
@@ -357,5 +358,53 @@ func notices(t *testing.T, c *client.Client) {
 	}
 	if _, err := c.TestNotice(t.Context()); flow.CodeOf(err) != flow.CodeInvalid {
 		t.Errorf("a test without a receiver: got %v, want invalid", err)
+	}
+}
+
+func vaults(t *testing.T, c *client.Client) {
+	t.Helper()
+	ctx := t.Context()
+	v := ok[*client.Vault](t)(c.CreateVault(ctx, client.NewVault{Name: "notes", Scopes: []string{"mail"}}))
+	days := 30
+	if got := ok[*client.Vault](t)(c.UpdateVault(ctx, v.ID, client.VaultChange{AddScopes: []string{"more"}, RetentionDays: &days})); got.RetentionDays != 30 || len(got.Scopes) != 3 {
+		t.Errorf("vault: got %+v, want three scopes and 30 days", got)
+	}
+	if l := ok[*client.List[client.Vault]](t)(c.Vaults(ctx)); len(l.Items) != 1 {
+		t.Errorf("vaults: got %+v, want one", l)
+	}
+	note := client.NewEvent{Type: "note", Payload: json.RawMessage(`{"a":1}`), Metadata: json.RawMessage(`{"correlation":"c"}`)}
+	e := ok[*flow.VaultEvent](t)(c.AppendEvent(ctx, "notes", note, "k"))
+	if again := ok[*flow.VaultEvent](t)(c.AppendEvent(ctx, "notes", note, "k")); again.ID != e.ID {
+		t.Errorf("the same key: got %s, want %s", again.ID, e.ID)
+	}
+	ok[*flow.VaultEvent](t)(c.AppendEvent(ctx, v.ID, client.NewEvent{Type: "reply", Parents: []string{e.ID}}, ""))
+	if l := ok[*client.List[flow.VaultEvent]](t)(c.VaultEvents(ctx, v.ID, client.EventFilter{Parent: e.ID})); len(l.Items) != 1 || l.Items[0].Type != "reply" {
+		t.Errorf("events: got %+v, want the reply", l.Items)
+	}
+	if got := ok[*flow.VaultEvent](t)(c.VaultEvent(ctx, v.ID, e.ID)); got.Seq != 1 {
+		t.Errorf("event: got %+v, want the first", got)
+	}
+	if got := ok[*client.Vault](t)(c.Vault(ctx, "notes")); got.Seq != 2 {
+		t.Errorf("vault: got %+v, want two events", got)
+	}
+	if _, err := c.Connect(ctx, v.ID, client.NewConnection{Agent: "ab:none"}); flow.CodeOf(err) != flow.CodeNotFound {
+		t.Errorf("connect an unknown agent: got %v, want not found", err)
+	}
+	if l := ok[*client.List[client.Connection]](t)(c.Connections(ctx, v.ID)); len(l.Items) != 0 {
+		t.Errorf("connections: got %+v, want none", l)
+	}
+	for what, call := range map[string]func() (*client.Connection, error){
+		"get": func() (*client.Connection, error) { return c.Connection(ctx, "con_none") },
+		"change": func() (*client.Connection, error) {
+			return c.UpdateConnection(ctx, "con_none", client.ConnectionChange{})
+		},
+		"revoke": func() (*client.Connection, error) { return c.RevokeConnection(ctx, "con_none") },
+	} {
+		if _, err := call(); flow.CodeOf(err) != flow.CodeNotFound {
+			t.Errorf("%s a connection that is not there: got %v, want not found", what, err)
+		}
+	}
+	if err := c.DeleteVault(ctx, v.ID); err != nil {
+		t.Errorf("delete: %v", err)
 	}
 }

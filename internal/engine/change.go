@@ -15,9 +15,10 @@ type change struct {
 	d       *driver
 	c       flow.Change
 	now     time.Time
-	console []string // lines that the step printed, for its log
-	woken   bool     // a wake-up has fired for it
-	sent    bool     // the store was asked to write it
+	console []string   // lines that the step printed, for its log
+	woken   bool       // a wake-up has fired for it
+	sent    bool       // the store was asked to write it
+	once    *flow.Once // the key that the run it makes is remembered by, or nil
 }
 
 // begin starts a transition from where the run stands.
@@ -85,6 +86,9 @@ func (c *change) commit(ctx context.Context) error {
 	undo, err := d.lay(c.c.Steps)
 	if err == nil && c.c.Run.Status == flow.RunRunning {
 		err = c.stand()
+	}
+	if err == nil {
+		err = c.remember()
 	}
 	if err == nil {
 		c.sent = true

@@ -82,16 +82,17 @@ func (e *Engine) begunBefore(ctx context.Context, by flow.Caller, o *flow.Once) 
 	return v, nil
 }
 
-// remember has the change that makes a run remember its key.
-func (c *change) remember(o *flow.Once) error {
-	if o == nil {
+// remember has the change that makes a run remember its key, once it is known
+// where the run stands after it.
+func (c *change) remember() error {
+	if c.once == nil {
 		return nil
 	}
 	made, err := json.Marshal(firstView{Run: c.c.Run.ID, Status: c.c.Run.Status, Seq: c.c.Run.Seq})
 	if err != nil {
 		return err
 	}
-	c.c.Once = o.Making(string(made))
+	c.c.Once = c.once.Making(string(made))
 	return nil
 }
 

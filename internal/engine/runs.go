@@ -118,11 +118,8 @@ func (e *Engine) begin(ctx context.Context, by flow.Caller, def *compiled, b ope
 	if now {
 		c.c.Run.Status, c.c.Run.Owner, c.c.Run.Epoch = flow.RunRunning, e.Node, 1
 	}
-	err = c.remember(b.once)
-	if err == nil {
-		err = c.commit(ctx)
-	}
-	if err != nil {
+	c.once = b.once
+	if err := c.commit(ctx); err != nil {
 		d.cancel()
 		if now {
 			e.unregister(d)
