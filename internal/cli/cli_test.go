@@ -298,3 +298,21 @@ func TestTheApprovalExampleRuns(t *testing.T) {
 	holds(t, must(t, "runs", "follow", gates.Items[0].RunID, data), "succeeded", `"refund": 196`)
 	holds(t, must(t, "logs", gates.Items[0].RunID, data), "console", "fee for A-17")
 }
+
+func TestTheParallelExampleRuns(t *testing.T) {
+	t.Parallel()
+	data := "--data=" + t.TempDir()
+	small := must(t, "run", "../../examples/workflows/order.yaml", "--input", `{"order":"A-17","amount":50,"items":[1,2]}`, data)
+	holds(t, small, "succeeded", `"reserved": 2`, `"risk": "low"`)
+	code, out, errOut := line(t, "", "run", "../../examples/workflows/order.yaml", "--input", `{"order":"A-18","amount":2500,"items":[1]}`, "--no-wait", data)
+	if code != exitWaits {
+		t.Fatalf("exit %d\n%s%s", code, out, errOut)
+	}
+	holds(t, out, "stock", "rating", "Ship A-18 for 2500?") // the other branches went on first
+	var gates struct{ Items []struct{ ID, RunID string } }
+	if err := json.Unmarshal([]byte(must(t, "gates", "list", "--json", data)), &gates); err != nil || len(gates.Items) != 1 {
+		t.Fatalf("gates: got %+v, %v", gates, err)
+	}
+	must(t, "gates", "answer", gates.Items[0].ID, "approve", data)
+	holds(t, must(t, "runs", "follow", gates.Items[0].RunID, data), "succeeded", `"risk": "high"`, `"approved": true`)
+}

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/longstop-dev/longstop/internal/client"
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -91,10 +93,18 @@ var errParked = errors.New("the run waits for a person")
 func (f follower) follow(r *client.Run) error {
 	a := f.a
 	each, done := f.lines(r)
+	open := map[string]bool{} // gates that wait for a person
 	err := f.s.Follow(a.ctx, r.ID, f.after, func(e flow.Event) error {
 		each(e)
-		if f.noWait && e.Type == flow.EventGateOpened && !forAgent(e) {
-			return errParked
+		switch e.Type {
+		case flow.EventGateOpened:
+			open[gateOf(e)] = !forAgent(e)
+		case flow.EventGateAnswered, flow.EventGateExpired:
+			open[gateOf(e)] = false
+		case flow.EventRunWaiting: // nothing is at work any more, in no branch
+			if f.noWait && slices.Contains(slices.Collect(maps.Values(open)), true) {
+				return errParked
+			}
 		}
 		return nil
 	})
@@ -108,6 +118,15 @@ func (f follower) follow(r *client.Run) error {
 		return err
 	}
 	return f.summary(r.ID)
+}
+
+// gateOf is the gate that an event is about.
+func gateOf(e flow.Event) string {
+	var d struct {
+		GateID string `json:"gateId"`
+	}
+	_ = json.Unmarshal(e.Data, &d) // our own server's; without it all are one
+	return d.GateID
 }
 
 // forAgent reports that a gate has opened for the workspace's own agent: no

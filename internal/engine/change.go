@@ -150,6 +150,7 @@ type stepData struct {
 	RecoverySource flow.Source `json:"recovery_source"`
 	Error          string      `json:"error,omitempty"`
 	Message        string      `json:"message,omitempty"`
+	Stopped        bool        `json:"stopped,omitempty"` // by the failure of a step in another branch
 	DueAt          *time.Time  `json:"dueAt,omitempty"`
 	CaseID         string      `json:"caseId,omitempty"`
 	GateID         string      `json:"gateId,omitempty"`

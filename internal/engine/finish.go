@@ -85,7 +85,7 @@ func (c *change) fail(n *node, inst *flow.StepInstance, message string) error {
 		}
 		c.step(one)
 		if p.Phase != flow.PhaseNested {
-			c.event(flow.EventStepFailed, &one.StepKey, stepData{ID: m.ID, Type: m.Type, Attempt: one.Attempts, Error: why})
+			c.event(flow.EventStepFailed, &one.StepKey, stepData{ID: m.ID, Type: m.Type, Attempt: one.Attempts, Error: why, Stopped: true})
 			c.log(m, &one, "failed", func(l *flow.Log) { l.Error = why })
 		}
 	}

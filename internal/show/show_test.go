@@ -106,3 +106,31 @@ func TestACodeFixIsShownWithWhatItMakes(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 }
+
+// Lines of branches come as they come: each line names its step, and what is
+// below a line is about that step.
+func TestLinesOfBranchesNameTheirStep(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	line := &show.Timeline{W: &out}
+	ev := func(i int, kind, data string) {
+		line.Event(flow.Event{Type: kind, At: time.Unix(0, 0), StepIndex: &i, Data: json.RawMessage(data)})
+	}
+	ev(1, flow.EventStepStarted, `{"id":"ask","title":"May it?"}`)
+	ev(2, flow.EventStepStarted, `{"id":"work","title":"Work"}`)
+	ev(1, flow.EventGateOpened, `{"gateId":"gate_1","kind":"needs_human"}`)
+	ev(2, flow.EventStepSucceeded, `{"id":"work","durationMs":5}`)
+	ev(1, flow.EventGateAnswered, `{"gateId":"gate_1","answer":"fail"}`)
+	ev(1, flow.EventStepFailed, `{"id":"ask","error":"refused"}`)
+	ev(3, flow.EventStepFailed, `{"id":"other","error":"stopped: step 1 (ask) failed","stopped":true}`)
+	want := `        ⏸ waits for a person: nobody could mend it
+  ✓  2 work         Work                                   5 ms
+  ·  1 ask          May it?
+        ✓ answered fail
+  ✗  1 ask          failed for good: refused
+  ■  3 other        stopped: step 1 (ask) failed
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}

@@ -26,6 +26,8 @@ type Timeline struct {
 
 	cases map[int]string // the case that a step is in
 	title map[int]string
+	names map[int]string
+	last  int               // the step that the last line was about
 	shown map[string]int    // how much of a case has been shown
 	diffs map[string]string // what of its change
 }
@@ -40,6 +42,7 @@ type data struct {
 	RecoverySource flow.Source   `json:"recovery_source"`
 	Error          string        `json:"error"`
 	Message        string        `json:"message"`
+	Stopped        bool          `json:"stopped"`
 	DueAt          *time.Time    `json:"dueAt"`
 	ExpiresAt      *time.Time    `json:"expiresAt"`
 	CaseID         string        `json:"caseId"`
@@ -58,7 +61,8 @@ type data struct {
 // Event writes one event.
 func (t *Timeline) Event(e flow.Event) {
 	if t.cases == nil {
-		t.cases, t.title, t.shown, t.diffs = map[int]string{}, map[int]string{}, map[string]int{}, map[string]string{}
+		t.cases, t.title, t.names, t.shown, t.diffs = map[int]string{}, map[int]string{}, map[int]string{}, map[string]int{}, map[string]string{}
+		t.last = -1
 	}
 	var d data
 	if len(e.Data) > 0 {
@@ -76,7 +80,7 @@ func (t *Timeline) Event(e flow.Event) {
 			t.sub("%s retried with a hint: %s", t.Ink.Warn("↻"), Line(d.Hint, 160))
 		}
 	case flow.EventStepStarted:
-		t.title[i] = d.Title
+		t.title[i], t.names[i] = d.Title, d.ID
 	case flow.EventStepSucceeded:
 		t.succeeded(i, d)
 	case flow.EventStepRetrying:
@@ -91,12 +95,19 @@ func (t *Timeline) Event(e flow.Event) {
 	case flow.EventStepSkipped:
 		t.line(t.Ink.Warn("⤼"), i, d.ID, "skipped %s", t.Ink.Faint(Line(d.Message, 120)))
 	case flow.EventStepFailed:
-		t.line(t.Ink.Bad("✗"), i, d.ID, "failed for good: %s", Line(d.Error, 120))
+		if d.Stopped {
+			t.line(t.Ink.Warn("■"), i, d.ID, "%s", Line(d.Error, 120))
+		} else {
+			t.line(t.Ink.Bad("✗"), i, d.ID, "failed for good: %s", Line(d.Error, 120))
+		}
 	case flow.EventGateOpened:
+		t.about(i)
 		t.gate(e.At, d)
 	case flow.EventGateAnswered:
+		t.about(i)
 		t.sub("%s answered %s %s", t.Ink.Good("✓"), t.Ink.Bold(Clean(d.Answer)), t.Ink.Faint(Line(strings.TrimSpace(d.Hint+" "+d.Reason), 120)))
 	case flow.EventGateExpired:
+		t.about(i)
 		t.sub("%s nobody answered in time", t.Ink.Warn("…"))
 	}
 }
@@ -160,6 +171,7 @@ func (t *Timeline) adapting(i int, by time.Time) {
 	if id == "" || t.Case == nil {
 		return
 	}
+	t.about(i)
 	k, err := t.Case(id)
 	if err != nil {
 		t.sub("%s", t.Ink.Faint("the case cannot be read: "+Line(err.Error(), 100)))
@@ -253,7 +265,16 @@ func waits(now time.Time, d data) string {
 	return who
 }
 
+// about names the step that the next lines are about, if the line above them
+// is another branch's.
+func (t *Timeline) about(i int) {
+	if i >= 0 && t.last >= 0 && t.last != i {
+		t.line(t.Ink.Faint("·"), i, t.names[i], "%s", t.Ink.Faint(Line(t.title[i], 34)))
+	}
+}
+
 func (t *Timeline) line(mark string, i int, id, format string, args ...any) {
+	t.last = i
 	fmt.Fprintf(t.W, "%s  %s %2d %-12s %s\n", t.Indent, mark, i, Line(id, 12), strings.TrimRight(fmt.Sprintf(format, args...), " "))
 }
 
