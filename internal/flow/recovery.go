@@ -64,6 +64,19 @@ type Action struct {
 	Suggestion    string          `json:"suggestion,omitempty"`    // needs_human
 }
 
+// MarshalJSON writes the member that a call for a person requires even where
+// it is empty: what was accepted once is an action when it is read again.
+func (a Action) MarshalJSON() ([]byte, error) {
+	type plain Action
+	if a.Type != ActionNeedsHuman {
+		return json.Marshal(plain(a))
+	}
+	return json.Marshal(struct {
+		plain
+		Suggestion string `json:"suggestion"`
+	}{plain(a), a.Suggestion})
+}
+
 // ToolCall names a tool of an MCP server registered in the workspace.
 type ToolCall struct {
 	Server string          `json:"server"`
