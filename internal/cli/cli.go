@@ -37,8 +37,8 @@ type commands struct {
 	Run        runCmd        `cmd:"" help:"Run a workflow file and follow it live."`
 	Validate   validateCmd   `cmd:"" help:"Check workflow files: what is wrong, where, and what would be right."`
 	StepTypes  stepTypesCmd  `cmd:"" help:"The step types, and the config of each."`
-	Workflows  workflowsCmd  `cmd:"" help:"Publish and list workflows."`
-	Runs       runsCmd       `cmd:"" help:"List, show, follow, cancel, retry, rerun and compare runs."`
+	Workflows  workflowsCmd  `cmd:"" help:"Workflows: list, show, apply a folder, publish, unpublish, versions, diff."`
+	Runs       runsCmd       `cmd:"" help:"Start, list, show, follow, cancel, retry, rerun and compare runs."`
 	Logs       logsCmd       `cmd:"" help:"A run's step log."`
 	Gates      gatesCmd      `cmd:"" help:"Runs that wait for someone: list, show, answer."`
 	Cases      casesCmd      `cmd:"" help:"Frozen failures: list, show, export, replay."`

@@ -185,7 +185,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 		t.Fatalf("got %d commands, want all", len(leaves))
 	}
 	for _, leaf := range leaves {
-		path := slices.DeleteFunc(strings.Fields(leaf.Path()), func(w string) bool { return strings.ContainsAny(w, "<[") })
+		path := slices.DeleteFunc(strings.Fields(leaf.Path()), func(w string) bool { return strings.ContainsAny(w, "<[(") })
 		if want := "longstop " + strings.Join(path, " "); !strings.Contains(leaf.Detail, "Example") || !strings.Contains(leaf.Detail, want) {
 			t.Errorf("%s: its help has no example with %q:\n%s", leaf.Path(), want, leaf.Detail)
 		}

@@ -49,7 +49,7 @@ type runsRerunCmd struct {
 	ID      string `arg:""`
 	From    string `placeholder:"STEP" help:"The step to begin with, by id or index: what earlier steps gave is carried over. Without it: the first."`
 	Input   string `placeholder:"JSON" help:"Instead of the run's own input: JSON, or @file."`
-	Version string `default:"pinned" help:"pinned (the run's own), newest (the published one), or a version's id."`
+	Version string `default:"pinned" help:"pinned (the run's own), newest (the published one), or a version's number or id."`
 	File    string `placeholder:"FILE" help:"Run this definition of the same workflow instead; it is kept unpublished."`
 	NoWait  bool   `help:"Exit with 3 when the run is parked at a gate."`
 	Detach  bool   `help:"Do not follow the run."`

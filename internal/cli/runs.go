@@ -11,6 +11,7 @@ import (
 )
 
 type runsCmd struct {
+	Start   runsStartCmd   `cmd:"" help:"Start a run of a published workflow."`
 	List    runsListCmd    `cmd:"" help:"Runs, newest first."`
 	Show    runsShowCmd    `cmd:"" help:"A run's steps, what failed and who mended it."`
 	Follow  runsFollowCmd  `cmd:"" help:"Follow a run live."`

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/longstop-dev/longstop/internal/client"
@@ -13,9 +12,13 @@ import (
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 type workflowsCmd struct {
-	List workflowsListCmd `cmd:"" help:"The published workflows."`
-	Show workflowsShowCmd `cmd:"" help:"A workflow's definition, as it was written."`
-	Push workflowsPushCmd `cmd:"" help:"Publish a file as the workflow's next version."`
+	List      workflowsListCmd      `cmd:"" help:"The published workflows."`
+	Show      workflowsShowCmd      `cmd:"" help:"A workflow's definition, as it was written."`
+	Apply     workflowsApplyCmd     `cmd:"" help:"Publish what differs in a folder: workflows that are held in Git."`
+	Publish   workflowsPublishCmd   `cmd:"" aliases:"push" help:"Publish a file as the workflow's next version, or a version that is stored."`
+	Unpublish workflowsUnpublishCmd `cmd:"" help:"Have a workflow start no new runs; its versions and runs stay."`
+	Versions  workflowsVersionsCmd  `cmd:"" help:"A workflow's versions, newest first."`
+	Diff      workflowsDiffCmd      `cmd:"" help:"What changed between two versions of a workflow."`
 }
 
 type workflowsListCmd struct {
@@ -46,20 +49,26 @@ func (c *workflowsListCmd) Run(a *app) error {
 }
 
 type workflowsShowCmd struct {
-	Name string `arg:""`
+	Name    string `arg:""`
+	Version string `placeholder:"N" help:"This version instead of the published one."`
 	connection
 }
 
 // Help is shown under --help.
 func (workflowsShowCmd) Help() string {
-	return `Example:
-  longstop workflows show nightly-sync > workflow.yaml`
+	return `Examples:
+  longstop workflows show nightly-sync > workflow.yaml
+  longstop workflows show nightly-sync --version 3`
 }
 
 // Run shows a workflow.
 func (c *workflowsShowCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
-		w, err := s.Workflow(a.ctx, c.Name)
+		read := func() (*client.Workflow, error) { return s.Workflow(a.ctx, c.Name) }
+		if c.Version != "" {
+			read = func() (*client.Workflow, error) { return s.Version(a.ctx, c.Name, c.Version) }
+		}
+		w, err := read()
 		if err != nil {
 			return err
 		}
@@ -67,36 +76,6 @@ func (c *workflowsShowCmd) Run(a *app) error {
 			return a.printJSON(w)
 		}
 		fmt.Fprint(a.out, show.Clean(w.Source))
-		return nil
-	})
-}
-
-type workflowsPushCmd struct {
-	File string `arg:""`
-	connection
-}
-
-// Help is shown under --help.
-func (workflowsPushCmd) Help() string {
-	return `Example:
-  longstop workflows push workflow.yaml`
-}
-
-// Run publishes a file.
-func (c *workflowsPushCmd) Run(a *app) error {
-	source, err := readSource(a, c.File)
-	if err != nil {
-		return err
-	}
-	return c.with(a, func(s *session) error {
-		w, err := s.CreateWorkflow(a.ctx, client.Definition{Source: source, Filename: filepath.Base(c.File)})
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return a.printJSON(w)
-		}
-		fmt.Fprintf(a.out, "%s version %d\n", w.Name, w.Number)
 		return nil
 	})
 }
