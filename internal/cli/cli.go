@@ -50,6 +50,7 @@ type commands struct {
 	Agents     agentsCmd     `cmd:"" help:"Try a recovery agent before it is trusted."`
 	Conform    conformCmd    `cmd:"" help:"Try a recovery agent with forty failures: contract, time, safety."`
 	Bench      benchCmd      `cmd:"" help:"Measure this binary against its bars, beside what the machine could do."`
+	Health     healthCmd     `cmd:"" help:"Whether the server and its database answer, by exit code."`
 	Version    versionCmd    `cmd:"" help:"The version."`
 }
 
