@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/a2a"
+	"github.com/longstop-dev/longstop/internal/nodetest"
 )
 
 // kind is one real server in one configuration. It serves an agent of each
@@ -21,9 +22,9 @@ type kind struct {
 // startAll runs the official SDKs, in both generations and both bindings.
 func startAll(t *testing.T) map[string]kind {
 	return map[string]kind{
-		"js 1.3":             {url: startNode(t, "js13", "COMPAT=0"), dialect: a2a.V1},
-		"js 1.3 with compat": {url: startNode(t, "js13", "COMPAT=1"), dialect: a2a.V1},
-		"js 0.3":             {url: startNode(t, "js03"), dialect: a2a.V03},
+		"js 1.3":             {url: nodetest.Start(t, "js13", "COMPAT=0"), dialect: a2a.V1},
+		"js 1.3 with compat": {url: nodetest.Start(t, "js13", "COMPAT=1"), dialect: a2a.V1},
+		"js 0.3":             {url: nodetest.Start(t, "js03"), dialect: a2a.V03},
 		"go rpc":             {url: startGo(t, "rpc"), dialect: a2a.V1},
 		"go rest":            {url: startGo(t, "rest"), dialect: a2a.V1, rest: true},
 		"go 0.3":             {url: startGo(t, "v0"), dialect: a2a.V03},

@@ -49,6 +49,11 @@ type ValidateOut struct {
 	Steps int    `json:"steps"`
 }
 
+// PrevalidateIn is a description of a workflow.
+type PrevalidateIn struct {
+	Markdown string
+}
+
 // WorkflowIn names a workflow.
 type WorkflowIn struct {
 	Name string `path:"name"`

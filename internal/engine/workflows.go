@@ -77,6 +77,13 @@ func (e *Engine) ValidateWorkflow(_ context.Context, _ flow.Caller, in *CreateWo
 	return out, nil
 }
 
+// PrevalidateMarkdown says what a description of a workflow in markdown leaves
+// out. It stores nothing and asks no model.
+func (e *Engine) PrevalidateMarkdown(_ context.Context, _ flow.Caller, in *PrevalidateIn) (*definition.Outline, error) {
+	o := definition.Prevalidate(in.Markdown, e.defs.list)
+	return &o, nil
+}
+
 // check parses a definition and compiles it, so that what is stored can run.
 func (e *Engine) check(in *CreateWorkflowIn) (*flow.Definition, error) {
 	name := in.Filename

@@ -38,6 +38,8 @@ func layers() map[string][]string {
 
 		// A real PostgreSQL, for tests only as every *test package.
 		"pgtest": {},
+		// Servers in Node, likewise.
+		"nodetest": {},
 
 		// Tries agents of other people's; it is no part of a server.
 		"conform": {"flow", "recovery", "a2a", "mcpclient", "sandbox", "secret", "ident"},

@@ -57,7 +57,7 @@ func TestEachRoleIsShownWhatItMayUse(t *testing.T) {
 	templates := "cffbrw://recovery/{runId}/{stepIndex} cffbrw://recovery/{runId}/{stepIndex}{?iteration}"
 	inbox := "cffbrw://recovery/diagnose-step-failure-schema cffbrw://recovery/pending"
 	plans := "cffbrw://plan/examples cffbrw://plan/schema cffbrw://plan/step-types cffbrw://plan/tools "
-	reads := "get_run_status get_workflow list_runs list_workflows"
+	reads := "get_run_status get_workflow list_runs list_workflows prevalidate_markdown"
 	for role, want := range map[string][4]string{
 		"agent":    {"claim_recovery_case release_recovery_claim submit_recovery_action", inbox, templates, ""},
 		"viewer":   {reads + " validate_plan", plans + inbox, templates, "compile introduce"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/longstop-dev/longstop/internal/access"
+	"github.com/longstop-dev/longstop/internal/definition"
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/mcpclient"
@@ -14,6 +15,7 @@ import (
 type Workflows interface {
 	CreateWorkflow(context.Context, flow.Caller, *engine.CreateWorkflowIn) (*engine.WorkflowView, error)
 	ValidateWorkflow(context.Context, flow.Caller, *engine.CreateWorkflowIn) (*engine.ValidateOut, error)
+	PrevalidateMarkdown(context.Context, flow.Caller, *engine.PrevalidateIn) (*definition.Outline, error)
 	ListWorkflows(context.Context, flow.Caller, *engine.Page) (*engine.List[engine.WorkflowView], error)
 	GetWorkflow(context.Context, flow.Caller, *engine.WorkflowIn) (*engine.WorkflowView, error)
 	StepTypes(context.Context, flow.Caller, *struct{}) (*engine.List[flow.StepType], error)

@@ -71,6 +71,38 @@ func TestFromAPlanToAResult(t *testing.T) {
 	}
 }
 
+// TestFromADescriptionToAPlan is the way before a plan: what is missing is
+// named, with its line.
+func TestFromADescriptionToAPlan(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	key, _ := b.key("viewer")
+	for _, version := range generations() {
+		s := b.connect(key, version)
+		var o struct {
+			Ready bool
+			Name  string
+			Steps []struct {
+				Line        int
+				Title, Type string
+			}
+			Missing, Ask []struct {
+				Field, Message, Fix string
+				Line                int
+			}
+		}
+		call(t, s, "prevalidate_markdown", map[string]any{"markdown": "# Greet\n\n1. Fetch the user\n2. Wait 5 minutes\n"}, &o)
+		if o.Ready || o.Name != "greet" || len(o.Steps) != 2 || o.Steps[1].Type != "wait" || len(o.Missing) != 1 || o.Missing[0].Field != "steps[0].url" || o.Missing[0].Line != 3 || len(o.Ask) != 1 {
+			t.Errorf("got %+v, want the address of step 0 to be missing", o)
+		}
+		call(t, s, "prevalidate_markdown", map[string]any{"markdown": "# Greet\n\n1. GET https://api.example.com/users, tried again if it fails\n"}, &o)
+		if !o.Ready || len(o.Missing) != 0 {
+			t.Errorf("got %+v, want it ready", o)
+		}
+		has(t, "too long", refused(t, s, "prevalidate_markdown", map[string]any{"markdown": strings.Repeat("x", 64<<10+1)}), "markdown", "64 KiB")
+	}
+}
+
 func TestBadArguments(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

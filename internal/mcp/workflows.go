@@ -35,6 +35,17 @@ func (o *offer) offerWorkflows() {
 			}
 			return w.ValidateWorkflow(ctx, by, in)
 		}})
+	o.tool(tool{op: "workflows.validate", name: "prevalidate_markdown", title: "Check a description before a plan is made of it",
+		in: shape{{name: "markdown", kind: "string", required: true, about: "what the workflow should do: a title (# Name), the steps as a numbered list"}},
+		about: "Says what a description in markdown leaves out: missing is what no plan can be made without, ask is what could be guessed and should be asked. " +
+			"It looks at words and marks, stores nothing and asks no model; ready means that it found nothing missing.",
+		call: func(ctx context.Context, by flow.Caller, a args) (any, error) {
+			text := a.text("markdown")
+			if len(text) > maxDescription {
+				return nil, flow.Errorf(flow.CodeTooLarge, "the description is too long").At("markdown").Right("send at most 64 KiB")
+			}
+			return w.PrevalidateMarkdown(ctx, by, &engine.PrevalidateIn{Markdown: text})
+		}})
 	o.tool(tool{op: "workflows.create", name: "deploy_workflow", title: "Publish a plan", in: shape{plan()},
 		about: "Publishes a workflow definition as the next version of the workflow that it names; new runs use it, runs under way keep theirs.",
 		call: func(ctx context.Context, by flow.Caller, a args) (any, error) {

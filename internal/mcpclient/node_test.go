@@ -1,61 +1,20 @@
 package mcpclient_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/longstop-dev/longstop/internal/mcpclient"
+	"github.com/longstop-dev/longstop/internal/nodetest"
 )
-
-// startNode runs the server in testdata/js/mcpjs until the test ends and gives
-// its URL.
-func startNode(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join("testdata", "js", "mcpjs")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal("the packages of mcpjs are not installed: run ./test, or npm ci in internal/mcpclient/testdata/js/mcpjs")
-	}
-	cmd := exec.Command("node", "server.mjs")
-	cmd.Dir = dir
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	stdin, err := cmd.StdinPipe() // its end is the sign to go, even if this process is killed
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("node 20 or newer is needed: %v", err)
-	}
-	t.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // "signal: killed" is what was asked for
-		if t.Failed() && stderr.Len() > 0 {
-			t.Logf("mcpjs said:\n%s", stderr.String())
-		}
-	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		t.Fatalf("mcpjs printed no URL: %v", err)
-	}
-	return strings.TrimSpace(line)
-}
 
 func TestTypeScriptServer(t *testing.T) {
 	t.Parallel()
-	url := startNode(t)
+	url := nodetest.Start(t, "mcpjs")
 	p, seen := newPool(t, mcpclient.Options{})
 	srv := mcpclient.Server{ID: "js", URL: url + "/mcp"}
 	tools, err := p.Tools(patient(t), srv)

@@ -1,4 +1,6 @@
-package a2a_test
+// Package nodetest runs other people's servers in Node for tests: the npm
+// projects beside a package's tests, under testdata/js.
+package nodetest
 
 import (
 	"bufio"
@@ -9,13 +11,15 @@ import (
 	"testing"
 )
 
-// startNode runs one of the servers in testdata/js until the test ends and
-// returns its URL.
-func startNode(t *testing.T, project string, env ...string) string {
+// Start runs server.mjs of the project testdata/js/PROJECT until the test ends
+// and gives the URL that it prints as its first line. The project's packages
+// must be installed, which ./test does. env is added to this process's own, as
+// NAME=value.
+func Start(t testing.TB, project string, env ...string) (url string) {
 	t.Helper()
 	dir := filepath.Join("testdata", "js", project)
 	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatalf("the packages of %s are not installed: run ./test, or npm ci in internal/a2a/%s", project, filepath.ToSlash(dir))
+		t.Fatalf("the packages of %s are not installed: run ./test, or npm ci in %s of this package", project, filepath.ToSlash(dir))
 	}
 	cmd := exec.Command("node", "server.mjs")
 	cmd.Dir = dir
