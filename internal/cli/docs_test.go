@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,9 @@ func blocks(t *testing.T, path string) (page string, all []block) {
 func words(line string) []string {
 	var out []string
 	for _, m := range regexp.MustCompile(`'([^']*)'|"([^"]*)"|(\S+)`).FindAllStringSubmatch(line, -1) {
+		if strings.HasPrefix(m[3], "#") { // a comment to the end
+			break
+		}
 		out = append(out, m[1]+m[2]+m[3])
 	}
 	return out
@@ -138,10 +142,20 @@ func TestTheRecoveryPageRuns(t *testing.T) {
 			continue
 		}
 		for _, text := range strings.Split(strings.TrimSpace(fill.Replace(b.text)), "\n") {
+			args := words(text)
+			if len(args) == 0 { // a line between commands
+				continue
+			}
 			ran++
-			switch args := words(text); args[0] {
+			switch args[0] {
 			case "curl":
 				curl(t, args[1:])
+			case "printf": // a secret is given on standard input
+				if i := slices.Index(args, "|"); i < 0 || args[i+1] != "longstop" {
+					t.Errorf("the page has a command that nobody runs: %s", text)
+				} else if code, out, errOut := line(t, "a-key-of-somebody-0123456789", append(args[i+2:], data)...); code != exitOK {
+					t.Errorf("%s: exit %d %s%s", text, code, out, errOut)
+				}
 			case "longstop":
 				must(t, append(args[1:], data)...)
 			default:
