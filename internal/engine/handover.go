@@ -7,7 +7,7 @@ import (
 )
 
 // handover works out which checkpoints of a run a new one begins with: those
-// of all steps written before the one it starts from. Steps are known again by
+// of all steps before the one it starts from, and of lists that run beside it. Steps are known again by
 // their ids, because a newer version may number them otherwise.
 type handover struct {
 	old      flow.Run
@@ -63,7 +63,10 @@ func places(c *compiled) []place {
 
 // all gives the checkpoints, or says why the run cannot begin there.
 func (h *handover) all() ([]carried, error) {
-	for _, n := range h.def.steps[:h.from.Index] {
+	for _, n := range h.def.steps {
+		if h.after(n) {
+			continue
+		}
 		var err error
 		if branch, holds := h.path[n.Index]; holds {
 			err = h.enter(n, branch)
@@ -77,6 +80,21 @@ func (h *handover) all() ([]carried, error) {
 	return h.out, nil
 }
 
+// after reports that a step is the first one or comes after it, so that it is
+// executed: of those written later, all but the ones in a list that runs beside
+// the first one's.
+func (h *handover) after(n *node) bool {
+	if n.Index < h.from.Index {
+		return false
+	}
+	for at := h.defAt[n.Index]; at.parent >= 0; at = h.defAt[at.parent] {
+		if way, inside := h.path[at.parent]; inside {
+			return way == at.branch
+		}
+	}
+	return true
+}
+
 // enter carries a step over that holds the first one: it goes on inside.
 func (h *handover) enter(n *node, branch string) error {
 	if err := h.same(n); err != nil {
@@ -86,14 +104,14 @@ func (h *handover) enter(n *node, branch string) error {
 	switch {
 	case row == nil || !row.Status.Done() && row.Progress.Phase != flow.PhaseNested:
 		return h.refuse("step %q stands in %q, which run %s did not get to", h.from.ID, n.ID, h.old.ID).Right("begin with " + n.ID + " or earlier")
-	case row.Progress.Branch != branch:
+	case row.Progress.Branch != branch && row.Progress.Branch != flow.AllBranches:
 		return h.refuse("step %q stands in branch %q of %q, and run %s took %q", h.from.ID, branch, n.ID, h.old.ID, row.Progress.Branch).
 			Right("begin with " + n.ID + ", which decides again")
 	case h.repeats(n):
 		return h.refuse("step %q is repeated in %q", h.from.ID, n.ID).Right("begin with " + n.ID)
 	}
 	inst := flow.StepInstance{StepKey: flow.StepKey{Index: n.Index}, Status: flow.StepRunning, Output: nil,
-		Progress: flow.Progress{Phase: flow.PhaseNested, Branch: branch, Carried: h.old.ID}}
+		Progress: flow.Progress{Phase: flow.PhaseNested, Branch: row.Progress.Branch, Carried: h.old.ID}}
 	h.out = append(h.out, carried{n, inst, "what it decided is carried over from " + h.old.ID})
 	return nil
 }
@@ -120,6 +138,10 @@ func (h *handover) take(n *node) error {
 	}
 	way, inside := h.path[at.parent]
 	needed := at.parent < 0 || inside && way == at.branch
+	if beside := inside && !needed; beside && h.same(n) != nil {
+		h.left[n.Index] = true
+		return nil
+	}
 	if needed {
 		if err := h.same(n); err != nil {
 			return err
