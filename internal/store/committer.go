@@ -94,8 +94,19 @@ func (s *Store) commit(batch []*op) {
 	refused, err := s.try(batch)
 	var late refusals
 	if errors.As(err, &late) {
-		if left := dismiss(batch, late); len(left) > 0 {
+		var left []*op
+		for i, o := range batch {
+			if late[i] == nil {
+				left = append(left, o)
+			}
+		}
+		if len(left) > 0 {
 			s.commit(left)
+		}
+		// Only now: who is refused because of another member finds what that one
+		// has written.
+		for i, refusal := range late {
+			batch[i].done <- refusal
 		}
 		return
 	}
@@ -113,19 +124,6 @@ func (s *Store) commit(batch []*op) {
 			o.done <- refused[i]
 		}
 	}
-}
-
-// dismiss answers the members that are refused and gives the others.
-func dismiss(batch []*op, refused refusals) []*op {
-	var left []*op
-	for i, o := range batch {
-		if refusal := refused[i]; refusal != nil {
-			o.done <- refusal
-		} else {
-			left = append(left, o)
-		}
-	}
-	return left
 }
 
 // try runs a batch in one transaction. It gives each member's refusal, or the
