@@ -57,7 +57,10 @@ func (a *app) showSetting(asJSON bool, v *client.Setting) error {
 	if v.Name != "" {
 		fmt.Fprintf(a.out, "  agent: %s  %s\n", show.Line(v.Name, 100), a.ink.Faint(show.Line(v.Description, 120)))
 	}
-	if v.EndpointOrigin != "" {
+	switch {
+	case v.EndpointOrigin != "" && v.URLOrigin == "":
+		fmt.Fprintf(a.out, "  sent to %s and nowhere else\n", v.EndpointOrigin)
+	case v.EndpointOrigin != "":
 		fmt.Fprintf(a.out, "  card from %s, calls go to %s\n", v.URLOrigin, v.EndpointOrigin)
 	}
 	for _, w := range v.Warnings {
