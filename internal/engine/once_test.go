@@ -122,7 +122,6 @@ func TestOfCreationsAtTheSameInstantOneMakesARun(t *testing.T) {
 		wantEqual(t, "runs", len(got), 1)
 		wantEqual(t, "executions", len(h.types.made("a")), round+1)
 	}
-	wantEqual(t, "driven", h.eng.Active(), 0)
 }
 
 func TestARefusedCreationLeavesItsKeyFree(t *testing.T) {
