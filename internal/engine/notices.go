@@ -86,7 +86,7 @@ func (d *driver) told(c *change, ev flow.Event) noticeData {
 		out.Error = cut(c.c.Run.Error, maxTold)
 	}
 	if base := strings.TrimSuffix(d.e.PublicURL, "/"); base != "" {
-		out.Links = map[string]string{"run": base + "/v1/runs/" + url.PathEscape(d.run.ID)}
+		out.Links = map[string]string{"page": base + "/runs/" + url.PathEscape(d.run.ID), "run": base + "/v1/runs/" + url.PathEscape(d.run.ID)}
 		if out.GateID != "" {
 			out.Links["gate"] = base + "/v1/gates/" + url.PathEscape(out.GateID)
 		}

@@ -87,7 +87,7 @@ func TestPeopleAreTold(t *testing.T) {
 	r := st.gated(st.run(fmt.Sprintf(moved, api(t).URL), nil))
 	m := heard(t, from, "gate:opened")
 	if d := m.Data; d.RunID != r.ID || d.Workflow != "moved" || d.GateID != r.Gates[0].ID || d.Kind != "needs_human" || d.Title != "Fetch user profile" ||
-		!strings.Contains(d.Error, "HTTP 404") || d.Links["gate"] != "https://stop.example.com/v1/gates/"+d.GateID || strings.Contains(m.raw, secretValue) {
+		!strings.Contains(d.Error, "HTTP 404") || d.Links["gate"] != "https://stop.example.com/v1/gates/"+d.GateID || d.Links["page"] != "https://stop.example.com/runs/"+d.RunID || strings.Contains(m.raw, secretValue) {
 		t.Errorf("told of the gate: got %s", m.raw)
 	}
 	clock.Advance(time.Hour)
