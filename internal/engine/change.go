@@ -103,7 +103,7 @@ func (c *change) commit(ctx context.Context) error {
 	if w, any := d.run.Wakeup(); d.run.WakeSeq != had || c.woken && any {
 		e.Dispatch.Schedule(w)
 	}
-	e.feed.moved(d.runID)
+	e.feed.Moved(d.runID)
 	if len(c.c.Notices) > 0 && e.Told != nil {
 		e.Told()
 	}

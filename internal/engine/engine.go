@@ -15,6 +15,7 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/secret"
+	"github.com/longstop-dev/longstop/internal/watch"
 )
 
 // Runs is where runs are kept.
@@ -136,7 +137,7 @@ type Config struct {
 type Engine struct {
 	Config
 	defs  *definitions
-	feed  *feed
+	feed  *watch.Feed
 	inbox *inbox
 
 	ctx    context.Context // ends what is executing when the engine is stopped
@@ -152,7 +153,7 @@ type Engine struct {
 
 // New makes an engine that drives nothing until it is started.
 func New(c Config) *Engine {
-	e := &Engine{Config: c, feed: newFeed(), inbox: newInbox(), active: map[string]*driver{}}
+	e := &Engine{Config: c, feed: watch.NewFeed(), inbox: newInbox(), active: map[string]*driver{}}
 	e.defs = newDefinitions(c.Versions, c.Types.Types())
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/watch"
 )
 
 // maxPollers bounds who may wait for a change of an inbox at the same time.
@@ -21,7 +22,7 @@ const maxPollers = 512
 // and may wait for a change. It answers rate_limited where too many wait
 // already.
 func (e *Engine) Pending(ctx context.Context, by flow.Caller, in *PendingIn) (*PendingOut, error) {
-	changed, stop := e.inbox.watch(by.Workspace)
+	changed, stop := e.inbox.feed.Watch(by.Workspace)
 	defer stop()
 	out, err := e.inboxPage(by.Workspace, in)
 	if err != nil || in.Wait <= 0 || !out.same(in) {
@@ -127,7 +128,7 @@ func pendingPage(gates []flow.Gate, limit int) (*PendingOut, error) {
 // page that they read until it does, so that however many wait, a change
 // costs one query.
 type inbox struct {
-	*feed // by workspace
+	feed  *watch.Feed // by workspace
 	seats chan struct{}
 
 	mu    sync.Mutex
@@ -154,7 +155,7 @@ func (s *sheet) stale(now time.Time) bool {
 }
 
 func newInbox() *inbox {
-	return &inbox{feed: newFeed(), seats: make(chan struct{}, maxPollers), pages: map[string]map[pageKey]*sheet{}}
+	return &inbox{feed: watch.NewFeed(), seats: make(chan struct{}, maxPollers), pages: map[string]map[pageKey]*sheet{}}
 }
 
 // changed forgets the workspace's pages and wakes its pollers. It is called
@@ -163,7 +164,7 @@ func (b *inbox) changed(workspace string) {
 	b.mu.Lock()
 	delete(b.pages, workspace)
 	b.mu.Unlock()
-	b.moved(workspace)
+	b.feed.Moved(workspace)
 }
 
 // keptPages bounds the pages that are kept, of a workspace and in all.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/ident"
+	"github.com/longstop-dev/longstop/internal/watch"
 )
 
 // Store keeps vaults.
@@ -71,13 +72,13 @@ type Config struct {
 // Service has the operations of this package. It is safe for concurrent use.
 type Service struct {
 	c         Config
-	feed      *feed
+	feed      *watch.Feed
 	listeners []Listener
 }
 
 // New makes a Service. The listeners are told of every append.
 func New(c Config, listeners ...Listener) *Service {
-	return &Service{c: c, feed: newFeed(), listeners: listeners}
+	return &Service{c: c, feed: watch.NewFeed(), listeners: listeners}
 }
 
 // Listen adds a listener. It is called before the first append.
@@ -99,8 +100,12 @@ func (s *Service) Published(events []flow.VaultEvent) {
 	if len(events) == 0 {
 		return
 	}
-	s.feed.publish(events[0].Vault)
+	s.feed.Moved(events[0].Vault)
 	for _, l := range s.listeners {
 		l.Appended(events)
 	}
 }
+
+// Watch signals on grown after each append to the vault with an id; signals
+// that nobody has taken yet become one. The watcher must call stop.
+func (s *Service) Watch(id string) (grown <-chan struct{}, stop func()) { return s.feed.Watch(id) }

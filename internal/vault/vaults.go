@@ -170,6 +170,6 @@ func (s *Service) Delete(ctx context.Context, by flow.Caller, in *In) (*None, er
 	if err := s.c.Vaults.DeleteVault(ctx, by.Workspace, v.ID); err != nil {
 		return nil, err
 	}
-	s.feed.publish(v.ID)
+	s.feed.Moved(v.ID)
 	return &None{}, nil
 }
