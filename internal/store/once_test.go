@@ -50,29 +50,36 @@ func TestWhoeverIsRefusedAKeyFindsWhatItMade(t *testing.T) {
 	})
 }
 
-// TestARefusedMemberIsToldLast has two creations with one key in one batch. The
-// second's answer is taken by hand, so that what it finds then is known.
+// TestARefusedMemberIsToldLast has two creations with one key in one batch, and
+// takes their answers by hand: who is refused must find what the other made.
 func TestARefusedMemberIsToldLast(t *testing.T) {
 	onEach(t, func(t *testing.T, db Options) {
 		s := open(t, db)
-		creation := func(id string, done chan error) *op {
+		creation := func(id string) *op {
 			c := flow.Change{Run: newRun(id), Once: &flow.Once{Workspace: "ws", Key: "k", Made: id, At: at()}}
 			enc, err := encode(c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return &op{apply: func(ctx context.Context, t tx) error { return apply(ctx, t, &c, enc) }, done: done}
+			return &op{apply: func(ctx context.Context, t tx) error { return apply(ctx, t, &c, enc) }, done: make(chan error)}
 		}
-		first, second := creation("run_1", make(chan error, 1)), creation("run_2", make(chan error))
+		first, second := creation("run_1"), creation("run_2")
 		go s.commit([]*op{first, second})
-		if err := <-second.done; flow.CodeOf(err) != flow.CodeConflict {
-			t.Errorf("the second: got %v, want conflict", err)
+		var refused bool
+		for range 2 {
+			select {
+			case err := <-first.done:
+				if err != nil || refused {
+					t.Errorf("the first: got %v, after the second was refused: %t; want it done before", err, refused)
+				}
+			case err := <-second.done:
+				if refused = true; flow.CodeOf(err) != flow.CodeConflict {
+					t.Errorf("the second: got %v, want conflict", err)
+				}
+			}
 		}
 		if o, err := s.Once(t.Context(), "ws", "k", at().Add(-time.Hour)); err != nil || o.Made != "run_1" {
-			t.Errorf("when the second is told: got %+v, %v, want what the first has made", o, err)
-		}
-		if err := <-first.done; err != nil {
-			t.Errorf("the first: %v", err)
+			t.Errorf("got %+v, %v, want what the first has made", o, err)
 		}
 	})
 }
