@@ -92,7 +92,7 @@ func newEmptyWorld(t *testing.T) *world {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return access.New(access.Config{Tenants: w.store, Keys: w.store, Settings: w.store, Secrets: w.store, Servers: w.store,
+		return access.New(access.Config{Tenants: w.store, Keys: w.store, People: w.store, Audit: w.store, Settings: w.store, Secrets: w.store, Servers: w.store, Versions: w.store,
 			Keyring: ring, Cards: w.out, Egress: w.out, Clock: w.clock, NewID: ident.New, AllowStdio: stdio})
 	}
 	w.Service = w.service(1, false)
@@ -118,7 +118,7 @@ func (w *world) mustPut(t *testing.T, key, value string) *access.SettingView {
 
 func (w *world) get(t *testing.T, key string) *access.SettingView {
 	t.Helper()
-	v, err := w.SettingsGet(t.Context(), w.by, &access.SettingIn{Key: key})
+	v, err := w.SettingsGet(t.Context(), w.by, &access.GetSettingIn{Key: key})
 	if err != nil {
 		t.Fatalf("get %s: %v", key, err)
 	}

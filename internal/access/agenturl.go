@@ -15,7 +15,7 @@ import (
 // The token belongs to the origin that was shown when it was saved. A URL
 // whose calls go elsewhere loses it, so that nobody who may change the URL can
 // have the token sent to a place of their own.
-func (s *Service) putAgentURL(ctx context.Context, r rule, row flow.Setting) (*SettingView, error) {
+func (s *Service) putAgentURL(ctx context.Context, by flow.Caller, r rule, row flow.Setting) (*SettingView, error) {
 	if err := s.c.Egress.CheckURL(ctx, row.Value); err != nil {
 		return nil, refusedURL(r.key, "the URL may not be called", err)
 	}
@@ -42,7 +42,7 @@ func (s *Service) putAgentURL(ctx context.Context, r rule, row flow.Setting) (*S
 	defer s.forget(row.Workspace)
 	warnings := cardWarnings(info)
 	if token, ok := stored[keyAgentToken]; ok {
-		lost, err := s.moveToken(ctx, token, info.EndpointOrigin)
+		lost, err := s.moveToken(ctx, by, token, info.EndpointOrigin)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +51,7 @@ func (s *Service) putAgentURL(ctx context.Context, r rule, row flow.Setting) (*S
 				keyAgentToken, info.EndpointOrigin))
 		}
 	}
-	if err := s.c.Settings.PutSetting(ctx, row); err != nil {
+	if err := s.c.Settings.PutSetting(ctx, row, r.did(by, row)); err != nil {
 		return nil, err
 	}
 	v := r.view(map[string]flow.Setting{row.Key: row})
@@ -72,7 +72,7 @@ func cardWarnings(info CardInfo) []string {
 
 // moveToken ties a token that was saved before any URL to the origin, and
 // removes one that is tied to another.
-func (s *Service) moveToken(ctx context.Context, token flow.Setting, origin string) (lost bool, err error) {
+func (s *Service) moveToken(ctx context.Context, by flow.Caller, token flow.Setting, origin string) (lost bool, err error) {
 	switch tokenOrigin(token) {
 	case origin:
 		return false, nil
@@ -80,12 +80,12 @@ func (s *Service) moveToken(ctx context.Context, token flow.Setting, origin stri
 		token.Meta = tokenMeta(origin)
 		return false, s.c.Settings.PutSetting(ctx, token)
 	}
-	return true, s.c.Settings.DeleteSetting(ctx, token.Workspace, token.Key)
+	return true, s.c.Settings.DeleteSetting(ctx, token.Workspace, token.Key, s.removed(by, token.Key))
 }
 
 // putAgentToken seals the token and ties it to the endpoint's origin of the
 // URL that is set, if one is.
-func (s *Service) putAgentToken(ctx context.Context, r rule, row flow.Setting) (*SettingView, error) {
+func (s *Service) putAgentToken(ctx context.Context, by flow.Caller, r rule, row flow.Setting) (*SettingView, error) {
 	sealed, err := s.seal(row.Workspace, "setting/"+row.Key, []byte(row.Value))
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (s *Service) putAgentToken(ctx context.Context, r rule, row flow.Setting) (
 	}
 	row.Meta = tokenMeta(cardInfo(stored[keyAgentURL]).EndpointOrigin)
 	defer s.forget(row.Workspace)
-	if err := s.c.Settings.PutSetting(ctx, row); err != nil {
+	if err := s.c.Settings.PutSetting(ctx, row, r.did(by, row)); err != nil {
 		return nil, err
 	}
 	v := r.view(map[string]flow.Setting{row.Key: row})

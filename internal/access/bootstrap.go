@@ -55,7 +55,8 @@ func (s *Service) Bootstrap(ctx context.Context, f Founding) (key string, create
 	if f.Key != "" {
 		k.Prefix = "" // nothing of a key that somebody chose is shown
 	}
-	created, err = s.c.Tenants.Found(ctx, w, p, k)
+	created, err = s.c.Tenants.Found(ctx, w, p, k,
+		flow.Caller{Workspace: w.ID, Person: p.ID, KeyID: localKey}.Did("workspaces.create", "workspace/"+w.ID, now, map[string]any{"name": w.Name}))
 	switch {
 	case err != nil:
 		return "", false, err
@@ -90,11 +91,15 @@ func (s *Service) checkMasterKey(ctx context.Context) error {
 	return nil
 }
 
+// localKey is the id of keys that are stored nowhere, and of what this process
+// does by itself.
+const localKey = "local"
+
 // Local is the owner of the first workspace, as whom this process itself acts:
 // an embedded run, the demo. It answers not_found before Bootstrap.
 func (s *Service) Local(ctx context.Context) (flow.Caller, error) {
 	by, err := s.c.Tenants.Founder(ctx)
-	by.KeyID = "local"
+	by.KeyID = localKey
 	return by, err
 }
 
@@ -102,8 +107,7 @@ func (s *Service) Local(ctx context.Context) (flow.Caller, error) {
 // long as this process lives: what server.json gives to commands on the same
 // machine.
 func (s *Service) LocalKey(ctx context.Context) (string, error) {
-	by, err := s.Local(ctx)
-	if err != nil {
+	if _, err := s.Local(ctx); err != nil {
 		return "", err
 	}
 	text, err := newKey()
@@ -112,7 +116,7 @@ func (s *Service) LocalKey(ctx context.Context) (string, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lent[hashKey(text)] = by
+	s.lent[hashKey(text)] = true
 	return text, nil
 }
 

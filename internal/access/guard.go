@@ -49,5 +49,16 @@ func Ops() []flow.Op {
 		op("keys.list", "The API keys of the workspace", flow.RoleOwner, false),
 		op("keys.create", "Make an API key, shown once", flow.RoleOwner, true),
 		op("keys.revoke", "Revoke an API key", flow.RoleOwner, true),
+		op("keys.rotate", "Make a key in place of another, which ends at once", flow.RoleOwner, true),
+		op("people.list", "Who belongs to the workspace", flow.RoleOwner, false),
+		op("people.get", "One who belongs to the workspace", flow.RoleOwner, false),
+		op("people.add", "Add a person, or an agent, with a role", flow.RoleOwner, true),
+		op("people.put", "Change the role of a person and of their keys", flow.RoleOwner, true),
+		op("people.remove", "Remove a person; their keys to the workspace end at once", flow.RoleOwner, true),
+		op("workspaces.list", "The workspaces that the key's person belongs to", flow.RoleOwner, false),
+		op("workspaces.create", "Make a workspace, with an owner's key to it that is shown once", flow.RoleOwner, true),
+		op("workspaces.put", "Rename the workspace", flow.RoleOwner, true),
+		op("audit.list", "Who changed what, newest first", flow.RoleViewer, false),
+		op("audit.head", "Where the audit record ends: the hash to keep elsewhere", flow.RoleViewer, false),
 	}
 }

@@ -2,10 +2,9 @@ package access
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -25,8 +24,9 @@ type KeyView struct {
 // CreateKeyIn asks for a key.
 type CreateKeyIn struct {
 	Body struct {
-		Name string `json:"name" doc:"What it is for; 1 to 100 characters."`
-		Role string `json:"role" doc:"owner, editor, operator, viewer or agent; not above the caller's."`
+		Name   string `json:"name" doc:"What it is for; 1 to 100 characters."`
+		Role   string `json:"role" doc:"owner, editor, operator, viewer or agent; not above the caller's, nor the person's."`
+		Person string `json:"person,omitempty" doc:"Whose key it is: the id of a member; the caller's own if absent."`
 	}
 }
 
@@ -49,25 +49,25 @@ func (s *Service) Authenticate(ctx context.Context, bearer string) (flow.Caller,
 	}
 	hash := hashKey(bearer)
 	s.mu.Lock()
-	by, ok := s.lent[hash]
-	if !ok {
-		by, ok = s.callers[hash]
-	}
+	lent := s.lent[hash]
+	by, ok := s.callers[hash]
 	seen := s.written
 	s.mu.Unlock()
 	if ok {
 		return by, nil
 	}
-	key, err := s.c.Keys.KeyByHash(ctx, hash[:])
+	var err error
+	if lent {
+		by, err = s.Local(ctx)
+	} else {
+		by, err = s.holder(ctx, hash)
+	}
 	switch {
 	case flow.CodeOf(err) == flow.CodeNotFound:
 		return flow.Caller{}, refused
 	case err != nil:
 		return flow.Caller{}, err
-	case !key.RevokedAt.IsZero():
-		return flow.Caller{}, refused
 	}
-	by = flow.Caller{Workspace: key.Workspace, Person: key.Person, KeyID: key.ID, Role: key.Role}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.written == seen {
@@ -75,6 +75,28 @@ func (s *Service) Authenticate(ctx context.Context, bearer string) (flow.Caller,
 			clear(s.callers)
 		}
 		s.callers[hash] = by
+	}
+	return by, nil
+}
+
+// holder finds whose key it is and what it may do: what the key says, and not
+// more than its person may now. It answers not_found for a key that does not
+// hold.
+func (s *Service) holder(ctx context.Context, hash keyHash) (flow.Caller, error) {
+	key, err := s.c.Keys.KeyByHash(ctx, hash[:])
+	if err != nil {
+		return flow.Caller{}, err
+	}
+	if !key.RevokedAt.IsZero() {
+		return flow.Caller{}, flow.Errorf(flow.CodeNotFound, "the key is revoked")
+	}
+	m, err := s.c.People.Member(ctx, key.Workspace, key.Person)
+	if err != nil {
+		return flow.Caller{}, err
+	}
+	by := flow.Caller{Workspace: key.Workspace, Person: key.Person, KeyID: key.ID, Role: key.Role}
+	if key.Role.Above(m.Role) {
+		by.Role = m.Role
 	}
 	return by, nil
 }
@@ -100,34 +122,37 @@ func viewKey(k flow.Key) KeyView {
 	return v
 }
 
-// KeysCreate makes a key of the caller's person, and shows it this once. It
-// answers invalid, and forbidden for a role above the caller's.
+// KeysCreate makes a key of the caller's person, or of another member, and
+// shows it this once. It answers invalid, forbidden for a role above the
+// caller's, and not_found for somebody who is no member.
 func (s *Service) KeysCreate(ctx context.Context, by flow.Caller, in *CreateKeyIn) (*KeyView, error) {
-	role := flow.Role(in.Body.Role)
-	switch role {
-	case flow.RoleOwner, flow.RoleEditor, flow.RoleOperator, flow.RoleViewer, flow.RoleAgent:
-	default:
-		return nil, flow.Errorf(flow.CodeInvalid, "%q is no role", clip(in.Body.Role)).At("role").
-			Right("owner, editor, operator, viewer or agent")
+	role, err := grant(by, in.Body.Role)
+	if err != nil {
+		return nil, err
 	}
-	needed := role
-	if role == flow.RoleAgent {
-		needed = flow.RoleViewer // an agent may do less than any person
+	called, err := name(in.Body.Name, "key")
+	if err != nil {
+		return nil, err
 	}
-	if !(flow.Op{Min: needed}).Allows(by.Role) {
-		return nil, flow.Errorf(flow.CodeForbidden, "a key of the role %s cannot make one of the role %s", by.Role, role).
-			At("role").Right("ask for " + string(by.Role) + " or less")
+	of := by.Person
+	if in.Body.Person != "" {
+		of = in.Body.Person
 	}
-	name := strings.TrimSpace(in.Body.Name)
-	if n := utf8.RuneCountInString(name); n < 1 || n > 100 || strings.IndexFunc(name, unicode.IsControl) >= 0 || !utf8.ValidString(name) {
-		return nil, flow.Errorf(flow.CodeInvalid, "a key needs a name").At("name").Right("1 to 100 characters that say what it is for")
+	m, err := s.c.People.Member(ctx, by.Workspace, of)
+	if err != nil {
+		return nil, noPerson(err, of)
+	}
+	if role.Above(m.Role) {
+		return nil, flow.Errorf(flow.CodeInvalid, "%s has the role %s in this workspace, below %s", m.Person.ID, m.Role, role).At("role").
+			Right("ask for " + string(m.Role) + " or less, or change the person's role first")
 	}
 	text, err := newKey()
 	if err != nil {
 		return nil, err
 	}
-	k := s.key(text, by, name, role)
-	if err := s.c.Keys.CreateKey(ctx, k); err != nil {
+	k := s.key(text, flow.Caller{Workspace: by.Workspace, Person: of}, called, role)
+	did := by.Did("keys.create", "key/"+k.ID, k.CreatedAt, map[string]any{"name": called, "role": role, "person": of})
+	if err := s.c.Keys.CreateKey(ctx, k, did); err != nil {
 		return nil, err
 	}
 	v := viewKey(k)
@@ -162,14 +187,51 @@ func (s *Service) KeysRevoke(ctx context.Context, by flow.Caller, in *KeyIn) (*N
 		return nil, flow.Errorf(flow.CodeConflict, "%s is the last key of an owner of this workspace", in.ID).
 			Right("make another one first")
 	}
-	if err := s.c.Keys.RevokeKey(ctx, by.Workspace, in.ID, s.c.Clock.Now()); err != nil {
+	now := s.c.Clock.Now()
+	if err := s.c.Keys.RevokeKey(ctx, by.Workspace, in.ID, now, by.Did("keys.revoke", "key/"+in.ID, now, nil)); err != nil {
+		return nil, noKey(err, in.ID)
+	}
+	s.ended()
+	return &None{}, nil
+}
+
+func noKey(err error, id string) error {
+	if flow.CodeOf(err) != flow.CodeNotFound {
+		return err
+	}
+	return flow.Errorf(flow.CodeNotFound, "there is no key %q in this workspace", clip(id)).Right("GET /v1/keys lists those that there are")
+}
+
+// KeysRotate makes a key in place of another: of the same person, with the
+// same name and role. The old one ends at once, the new one is shown this
+// once. It answers not_found, conflict for a key that is revoked, and
+// forbidden for one whose role is above the caller's.
+func (s *Service) KeysRotate(ctx context.Context, by flow.Caller, in *KeyIn) (*KeyView, error) {
+	keys, err := s.c.Keys.Keys(ctx, by.Workspace)
+	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.written++
-	clear(s.callers)
-	return &None{}, nil
+	at := slices.IndexFunc(keys, func(k flow.Key) bool { return k.ID == in.ID })
+	if at < 0 {
+		return nil, noKey(flow.Errorf(flow.CodeNotFound, ""), in.ID)
+	}
+	old := keys[at]
+	if _, err := grant(by, string(old.Role)); err != nil {
+		return nil, err
+	}
+	text, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	k := s.key(text, flow.Caller{Workspace: by.Workspace, Person: old.Person}, old.Name, old.Role)
+	did := by.Did("keys.rotate", "key/"+old.ID, k.CreatedAt, map[string]any{"name": old.Name, "role": old.Role, "person": old.Person, "newKey": k.ID})
+	if err := s.c.Keys.ReplaceKey(ctx, old.ID, k, did); err != nil {
+		return nil, err
+	}
+	s.ended()
+	v := viewKey(k)
+	v.Key = text
+	return &v, nil
 }
 
 // clip bounds a text of the caller's that an error repeats.

@@ -48,18 +48,18 @@ func checkModelName(v string) string {
 // putModelURL saves where the model is asked. A key that was saved for another
 // origin is removed, so that nobody who may change the URL can have the key
 // sent to a place of their own.
-func (s *Service) putModelURL(ctx context.Context, r rule, row flow.Setting) (*SettingView, error) {
+func (s *Service) putModelURL(ctx context.Context, by flow.Caller, r rule, row flow.Setting) (*SettingView, error) {
 	if err := s.c.Egress.CheckURL(ctx, row.Value); err != nil {
 		return nil, refusedURL(r.key, "the URL may not be called", err)
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	defer s.forget(row.Workspace)
-	warnings, err := s.dropModelKey(ctx, row.Workspace, row.Value)
+	warnings, err := s.dropModelKey(ctx, by, row.Value)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.c.Settings.PutSetting(ctx, row); err != nil {
+	if err := s.c.Settings.PutSetting(ctx, row, r.did(by, row)); err != nil {
 		return nil, err
 	}
 	v := r.view(map[string]flow.Setting{row.Key: row})
@@ -72,11 +72,11 @@ func (s *Service) removeModelURL(ctx context.Context, by flow.Caller, r rule) (*
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	defer s.forget(by.Workspace)
-	warnings, err := s.dropModelKey(ctx, by.Workspace, defaultModelURL)
+	warnings, err := s.dropModelKey(ctx, by, defaultModelURL)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.c.Settings.DeleteSetting(ctx, by.Workspace, r.key); err != nil {
+	if err := s.c.Settings.DeleteSetting(ctx, by.Workspace, r.key, s.removed(by, r.key)); err != nil {
 		return nil, err
 	}
 	v := r.view(nil)
@@ -86,8 +86,8 @@ func (s *Service) removeModelURL(ctx context.Context, by flow.Caller, r rule) (*
 
 // dropModelKey removes the key if it was saved for another origin than that of
 // the URL, and says so.
-func (s *Service) dropModelKey(ctx context.Context, workspace, rawURL string) ([]string, error) {
-	stored, err := s.stored(ctx, workspace)
+func (s *Service) dropModelKey(ctx context.Context, by flow.Caller, rawURL string) ([]string, error) {
+	stored, err := s.stored(ctx, by.Workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -95,14 +95,14 @@ func (s *Service) dropModelKey(ctx context.Context, workspace, rawURL string) ([
 	if !ok || tokenOrigin(key) == originOf(rawURL) {
 		return nil, nil
 	}
-	if err := s.c.Settings.DeleteSetting(ctx, workspace, keyModelKey); err != nil {
+	if err := s.c.Settings.DeleteSetting(ctx, by.Workspace, keyModelKey, s.removed(by, keyModelKey)); err != nil {
 		return nil, err
 	}
 	return []string{fmt.Sprintf("%s was removed, because it was saved for %s: set it again for %s", keyModelKey, tokenOrigin(key), originOf(rawURL))}, nil
 }
 
 // putModelKey seals the key and ties it to the origin of the URL that holds.
-func (s *Service) putModelKey(ctx context.Context, r rule, row flow.Setting) (*SettingView, error) {
+func (s *Service) putModelKey(ctx context.Context, by flow.Caller, r rule, row flow.Setting) (*SettingView, error) {
 	sealed, err := s.seal(row.Workspace, "setting/"+row.Key, []byte(row.Value))
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (s *Service) putModelKey(ctx context.Context, r rule, row flow.Setting) (*S
 	}
 	row.Meta = tokenMeta(originOf(modelURL(stored)))
 	defer s.forget(row.Workspace)
-	if err := s.c.Settings.PutSetting(ctx, row); err != nil {
+	if err := s.c.Settings.PutSetting(ctx, row, r.did(by, row)); err != nil {
 		return nil, err
 	}
 	v := r.view(map[string]flow.Setting{row.Key: row})

@@ -23,11 +23,11 @@ func notifyRules() []rule {
 }
 
 // putNotifyURL saves where notices go; the URL passes the egress guard.
-func (s *Service) putNotifyURL(ctx context.Context, r rule, row flow.Setting) (*SettingView, error) {
+func (s *Service) putNotifyURL(ctx context.Context, by flow.Caller, r rule, row flow.Setting) (*SettingView, error) {
 	if err := s.c.Egress.CheckURL(ctx, row.Value); err != nil {
 		return nil, refusedURL(r.key, "the URL may not be called", err)
 	}
-	v, err := s.putSetting(ctx, r, row)
+	v, err := s.putSetting(ctx, by, r, row)
 	if err != nil {
 		return nil, err
 	}
@@ -42,13 +42,13 @@ func (s *Service) putNotifyURL(ctx context.Context, r rule, row flow.Setting) (*
 }
 
 // putNotifySecret seals the secret.
-func (s *Service) putNotifySecret(ctx context.Context, r rule, row flow.Setting) (*SettingView, error) {
+func (s *Service) putNotifySecret(ctx context.Context, by flow.Caller, r rule, row flow.Setting) (*SettingView, error) {
 	sealed, err := s.seal(row.Workspace, "setting/"+row.Key, []byte(row.Value))
 	if err != nil {
 		return nil, err
 	}
 	row.Value, row.Sealed = "", sealed
-	return s.putSetting(ctx, r, row)
+	return s.putSetting(ctx, by, r, row)
 }
 
 // openNotices opens what notices need.

@@ -68,7 +68,7 @@ func (s *Service) SecretsPut(ctx context.Context, by flow.Caller, in *PutSecretI
 	}
 	row := flow.Secret{Workspace: by.Workspace, Name: in.Name, Sealed: sealed, UpdatedBy: by.Person, UpdatedAt: s.c.Clock.Now()}
 	defer s.forget(by.Workspace)
-	if err := s.c.Secrets.PutSecret(ctx, row); err != nil {
+	if err := s.c.Secrets.PutSecret(ctx, row, by.Did("secrets.put", "secret/"+row.Name, row.UpdatedAt, nil)); err != nil {
 		return nil, err
 	}
 	return &SecretView{row.Name, row.UpdatedAt}, nil
@@ -78,7 +78,7 @@ func (s *Service) SecretsPut(ctx context.Context, by flow.Caller, in *PutSecretI
 // value is no longer masked where it turns up.
 func (s *Service) SecretsDelete(ctx context.Context, by flow.Caller, in *SecretIn) (*None, error) {
 	defer s.forget(by.Workspace)
-	if err := s.c.Secrets.DeleteSecret(ctx, by.Workspace, in.Name); err != nil {
+	if err := s.c.Secrets.DeleteSecret(ctx, by.Workspace, in.Name, by.Did("secrets.delete", "secret/"+in.Name, s.c.Clock.Now(), nil)); err != nil {
 		return nil, err
 	}
 	return &None{}, nil

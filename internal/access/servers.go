@@ -156,7 +156,13 @@ func (s *Service) putServer(ctx context.Context, by flow.Caller, id string, spec
 		}
 	}
 	defer s.forget(by.Workspace)
-	if err := s.c.Servers.PutMCPServer(ctx, row); err != nil {
+	op := "mcp-servers.put"
+	if fresh {
+		op = "mcp-servers.create"
+	}
+	did := by.Did(op, "mcp-server/"+id, row.UpdatedAt, map[string]any{"url": bareURL(row.URL), "transport": row.Transport,
+		"headers": slices.Sorted(maps.Keys(headers))})
+	if err := s.c.Servers.PutMCPServer(ctx, row, did); err != nil {
 		return nil, err
 	}
 	v := server{row, headers}.view()
@@ -184,7 +190,7 @@ func (s *Service) ServersDelete(ctx context.Context, by flow.Caller, in *ServerI
 			Right("remove or change the setting first")
 	}
 	defer s.forget(by.Workspace)
-	if err := s.c.Servers.DeleteMCPServer(ctx, by.Workspace, in.ID); err != nil {
+	if err := s.c.Servers.DeleteMCPServer(ctx, by.Workspace, in.ID, by.Did("mcp-servers.delete", "mcp-server/"+in.ID, s.c.Clock.Now(), nil)); err != nil {
 		return nil, err
 	}
 	return &None{}, nil

@@ -13,13 +13,16 @@ import (
 )
 
 // Config is what a Service is made of. All members but AllowStdio are
-// required; one store serves all five interfaces.
+// required; one store serves all eight stores.
 type Config struct {
 	Tenants    TenantStore
 	Keys       KeyStore
+	People     PeopleStore
+	Audit      AuditStore
 	Settings   SettingStore
 	Secrets    SecretStore
 	Servers    ServerStore
+	Versions   Versions
 	Keyring    *secret.Keyring
 	Cards      Cards
 	Egress     Egress
@@ -41,7 +44,8 @@ type Service struct {
 	written uint64 // grows with every write: what was read before it is not kept
 	spaces  map[string]*space
 	callers map[keyHash]flow.Caller
-	lent    map[keyHash]flow.Caller // keys of this process, stored nowhere
+	lent    map[keyHash]bool // keys of this process, stored nowhere
+	revoked chan struct{}    // closed when keys may have ended, and made anew
 }
 
 // maxKept bounds each of the Service's maps in memory; a full one is emptied.
@@ -50,7 +54,8 @@ const maxKept = 4096
 // New makes a Service.
 func New(c Config) *Service {
 	return &Service{c: c, rules: rules(), spaces: map[string]*space{},
-		callers: map[keyHash]flow.Caller{}, lent: map[keyHash]flow.Caller{}}
+		callers: map[keyHash]flow.Caller{}, lent: map[keyHash]bool{},
+		revoked: make(chan struct{})}
 }
 
 // List is a page of a list.
@@ -62,6 +67,25 @@ type List[T any] struct {
 // None is the input of an operation that takes nothing, and the output of one
 // that has nothing to say.
 type None struct{}
+
+// ended forgets who calls, because a key or a membership has changed, and
+// tells those who are being served.
+func (s *Service) ended() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.written++
+	clear(s.callers)
+	close(s.revoked)
+	s.revoked = make(chan struct{})
+}
+
+// Revocations gives a channel that is closed when keys may have ended: time to
+// ask again whether the one in use still holds.
+func (s *Service) Revocations() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revoked
+}
 
 // forget drops what is kept of a workspace after a write to it.
 func (s *Service) forget(workspace string) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ type SettingView struct {
 	Key            string     `json:"key"`
 	Value          *string    `json:"value,omitempty"`
 	Set            *bool      `json:"set,omitempty"`
-	Source         string     `json:"source" enum:"default,workspace"`
+	Source         string     `json:"source" enum:"default,workspace,workflow,step" doc:"Where the value comes from."`
 	About          string     `json:"about,omitempty"`
 	Expects        string     `json:"expects,omitempty" doc:"What a right value is."`
 	UpdatedAt      *time.Time `json:"updatedAt,omitempty"`
@@ -42,30 +43,40 @@ type SettingView struct {
 	Warnings       []string   `json:"warnings,omitempty"`
 }
 
-// SettingsList lists every setting, by key.
-func (s *Service) SettingsList(ctx context.Context, by flow.Caller, _ *None) (*List[SettingView], error) {
+// SettingsList lists every setting, by key: of the workspace, or as they hold
+// for a workflow or a step. It answers not_found for one that is not there.
+func (s *Service) SettingsList(ctx context.Context, by flow.Caller, in *SettingsIn) (*List[SettingView], error) {
+	layers, err := s.layers(ctx, by.Workspace, *in)
+	if err != nil {
+		return nil, err
+	}
 	stored, err := s.stored(ctx, by.Workspace)
 	if err != nil {
 		return nil, err
 	}
 	out := &List[SettingView]{}
 	for _, key := range slices.Sorted(maps.Keys(s.rules)) {
-		out.Items = append(out.Items, s.rules[key].view(stored))
+		out.Items = append(out.Items, s.rules[key].over(s.rules[key].view(stored), layers))
 	}
 	return out, nil
 }
 
-// SettingsGet gives one setting; not_found for a key that is none.
-func (s *Service) SettingsGet(ctx context.Context, by flow.Caller, in *SettingIn) (*SettingView, error) {
+// SettingsGet gives one setting, as SettingsList would; not_found for a key
+// that is none.
+func (s *Service) SettingsGet(ctx context.Context, by flow.Caller, in *GetSettingIn) (*SettingView, error) {
 	r, ok := s.rules[in.Key]
 	if !ok {
 		return nil, s.unknown(in.Key, false)
+	}
+	layers, err := s.layers(ctx, by.Workspace, in.SettingsIn)
+	if err != nil {
+		return nil, err
 	}
 	stored, err := s.stored(ctx, by.Workspace)
 	if err != nil {
 		return nil, err
 	}
-	v := r.view(stored)
+	v := r.over(r.view(stored), layers)
 	return &v, nil
 }
 
@@ -90,19 +101,19 @@ func (s *Service) SettingsPut(ctx context.Context, by flow.Caller, in *PutSettin
 	row := flow.Setting{Workspace: by.Workspace, Key: r.key, Value: value, UpdatedBy: by.Person, UpdatedAt: s.c.Clock.Now()}
 	switch r.key {
 	case keyAgentURL:
-		return s.putAgentURL(ctx, r, row)
+		return s.putAgentURL(ctx, by, r, row)
 	case keyAgentToken:
-		return s.putAgentToken(ctx, r, row)
+		return s.putAgentToken(ctx, by, r, row)
 	case keyModelURL:
-		return s.putModelURL(ctx, r, row)
+		return s.putModelURL(ctx, by, r, row)
 	case keyModelKey:
-		return s.putModelKey(ctx, r, row)
+		return s.putModelKey(ctx, by, r, row)
 	case keyNotifyURL:
-		return s.putNotifyURL(ctx, r, row)
+		return s.putNotifyURL(ctx, by, r, row)
 	case keyNotifySecret:
-		return s.putNotifySecret(ctx, r, row)
+		return s.putNotifySecret(ctx, by, r, row)
 	}
-	return s.putSetting(ctx, r, row)
+	return s.putSetting(ctx, by, r, row)
 }
 
 // SettingsDelete puts a setting back to its default.
@@ -119,15 +130,42 @@ func (s *Service) removeSetting(ctx context.Context, by flow.Caller, r rule) (*S
 		return s.removeModelURL(ctx, by, r)
 	}
 	defer s.forget(by.Workspace)
-	if err := s.c.Settings.DeleteSetting(ctx, by.Workspace, r.key); err != nil {
+	if err := s.c.Settings.DeleteSetting(ctx, by.Workspace, r.key, s.removed(by, r.key)); err != nil {
 		return nil, err
 	}
 	v := r.view(nil)
 	return &v, nil
 }
 
+// removed is the audit row of a setting that goes back to its default.
+func (s *Service) removed(by flow.Caller, key string) flow.Audit {
+	return by.Did("settings.delete", "setting/"+key, s.c.Clock.Now(), nil)
+}
+
+// did is the audit row of a setting. A URL is told without what may be a key
+// in it.
+func (r rule) did(by flow.Caller, row flow.Setting) flow.Audit {
+	details := map[string]any{"value": row.Value}
+	switch {
+	case r.writeOnly:
+		details = nil
+	case strings.HasSuffix(r.key, "url"):
+		details["value"] = bareURL(row.Value)
+	}
+	return by.Did("settings.put", "setting/"+row.Key, row.UpdatedAt, details)
+}
+
+// bareURL is a URL without query and user.
+func bareURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
 // putSetting stores a checked row.
-func (s *Service) putSetting(ctx context.Context, r rule, row flow.Setting) (*SettingView, error) {
+func (s *Service) putSetting(ctx context.Context, by flow.Caller, r rule, row flow.Setting) (*SettingView, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if r.key == keyMCPServer {
@@ -140,7 +178,7 @@ func (s *Service) putSetting(ctx context.Context, r rule, row flow.Setting) (*Se
 		}
 	}
 	defer s.forget(row.Workspace)
-	if err := s.c.Settings.PutSetting(ctx, row); err != nil {
+	if err := s.c.Settings.PutSetting(ctx, row, r.did(by, row)); err != nil {
 		return nil, err
 	}
 	v := r.view(map[string]flow.Setting{row.Key: row})

@@ -35,7 +35,7 @@ func TestDefaultsAreTheContracts(t *testing.T) {
 		"model.url": "https://generativelanguage.googleapis.com/v1beta/openai", "model.name": "gemini-2.5-flash-lite", "model.key": "<none>",
 		"model.daily_tokens": "1000000",
 	}
-	list, err := w.SettingsList(t.Context(), w.by, nil)
+	list, err := w.SettingsList(t.Context(), w.by, &access.SettingsIn{})
 	if err != nil || len(list.Items) != len(defaults) {
 		t.Fatalf("%d settings, %v; want %d", len(list.Items), err, len(defaults))
 	}
@@ -138,12 +138,12 @@ func TestPutRefuses(t *testing.T) {
 		wantError(t, tt.key+" "+tt.value, err, tt.code, tt.says)
 	}
 	for _, key := range []string{"recovery.nonsense", "limits.retention_days"} {
-		_, err := w.SettingsGet(t.Context(), w.by, &access.SettingIn{Key: key})
+		_, err := w.SettingsGet(t.Context(), w.by, &access.GetSettingIn{Key: key})
 		wantError(t, "get "+key, err, flow.CodeNotFound)
 		_, err = w.SettingsDelete(t.Context(), w.by, &access.SettingIn{Key: key})
 		wantError(t, "delete "+key, err, flow.CodeNotFound)
 	}
-	list, err := w.SettingsList(t.Context(), w.by, nil)
+	list, err := w.SettingsList(t.Context(), w.by, &access.SettingsIn{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestSettingsDoNotCrossWorkspaces(t *testing.T) {
 	w.mustPut(t, "recovery.max_attempts", `5`)
 	stranger := w.by
 	stranger.Workspace = "ws_other"
-	v, err := w.SettingsGet(t.Context(), stranger, &access.SettingIn{Key: "recovery.max_attempts"})
+	v, err := w.SettingsGet(t.Context(), stranger, &access.GetSettingIn{Key: "recovery.max_attempts"})
 	if err != nil || text(v) != "2" {
 		t.Errorf("got %s, %v; want the default", text(v), err)
 	}

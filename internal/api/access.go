@@ -43,4 +43,25 @@ func mountKeys(a *API, s Keys) {
 	serve(a, s, declared("keys.list"), route{method: http.MethodGet, path: "/v1/keys"}, Keys.KeysList)
 	serve(a, s, declared("keys.create"), route{method: http.MethodPost, path: "/v1/keys", status: http.StatusCreated}, Keys.KeysCreate)
 	serve(a, s, declared("keys.revoke"), route{method: http.MethodDelete, path: "/v1/keys/{id}"}, Keys.KeysRevoke)
+	serve(a, s, declared("keys.rotate"), route{method: http.MethodPost, path: "/v1/keys/{id}/rotate", status: http.StatusCreated}, Keys.KeysRotate)
+}
+
+func mountPeople(a *API, s People) {
+	serve(a, s, declared("people.list"), route{method: http.MethodGet, path: "/v1/people"}, People.PeopleList)
+	serve(a, s, declared("people.get"), route{method: http.MethodGet, path: "/v1/people/{id}"}, People.PeopleGet)
+	serve(a, s, declared("people.add"), route{method: http.MethodPost, path: "/v1/people", status: http.StatusCreated,
+		at: func(out any) string { return "/v1/people/" + url.PathEscape(out.(*access.PersonView).ID) }}, People.PeopleAdd)
+	serve(a, s, declared("people.put"), route{method: http.MethodPut, path: "/v1/people/{id}"}, People.PeoplePut)
+	serve(a, s, declared("people.remove"), route{method: http.MethodDelete, path: "/v1/people/{id}"}, People.PeopleRemove)
+}
+
+func mountWorkspaces(a *API, s Workspaces) {
+	serve(a, s, declared("workspaces.list"), route{method: http.MethodGet, path: "/v1/workspaces"}, Workspaces.WorkspacesList)
+	serve(a, s, declared("workspaces.create"), route{method: http.MethodPost, path: "/v1/workspaces", status: http.StatusCreated}, Workspaces.WorkspacesCreate)
+	serve(a, s, declared("workspaces.put"), route{method: http.MethodPut, path: "/v1/workspaces/{id}"}, Workspaces.WorkspacesPut)
+}
+
+func mountAudit(a *API, s Audit) {
+	serve(a, s, declared("audit.list"), route{method: http.MethodGet, path: "/v1/audit"}, Audit.AuditList)
+	serve(a, s, declared("audit.head"), route{method: http.MethodGet, path: "/v1/audit/head"}, Audit.AuditHead)
 }

@@ -132,6 +132,9 @@ func (a *API) mount() {
 	mountSecrets(a, a.c.Access)
 	mountKeys(a, a.c.Access)
 	mountVaults(a, a.c.Vaults)
+	mountPeople(a, a.c.Access)
+	mountWorkspaces(a, a.c.Access)
+	mountAudit(a, a.c.Access)
 }
 
 // ServeHTTP answers a request.

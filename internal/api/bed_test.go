@@ -53,7 +53,7 @@ func newBed(t *testing.T, change ...func(*api.Config)) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.access = access.New(access.Config{Tenants: s, Keys: s, Settings: s, Secrets: s, Servers: s, Keyring: ring,
+	b.access = access.New(access.Config{Tenants: s, Keys: s, People: s, Audit: s, Settings: s, Secrets: s, Servers: s, Versions: s, Keyring: ring,
 		Cards: outside{}, Egress: outside{}, Clock: b.clock, NewID: ident.New})
 	if b.owner, _, err = b.access.Bootstrap(t.Context(), access.Founding{}); err != nil {
 		t.Fatalf("bootstrap: %v", err)

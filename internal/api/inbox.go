@@ -24,14 +24,25 @@ func mountInbox(a *API, s Inbox) {
 		route{method: http.MethodDelete, path: "/v1/recovery/{runId}/{stepIndex}/claim"}, Inbox.ReleaseCase)
 }
 
-// whileOpen gives a context that ends when the process is about to.
+// whileOpen gives a context that ends when the process is about to, or the
+// caller's key holds no longer.
 func (a *API) whileOpen(ctx context.Context) (context.Context, context.CancelFunc) {
+	bearer := callOf(ctx).bearer
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
-		select {
-		case <-a.closed:
-			cancel()
-		case <-ctx.Done():
+		defer cancel()
+		for {
+			revoked := a.c.Access.Revocations()
+			if _, err := a.c.Access.Authenticate(ctx, bearer); err != nil {
+				return
+			}
+			select {
+			case <-revoked:
+			case <-a.closed:
+				return
+			case <-ctx.Done():
+				return
+			}
 		}
 	}()
 	return ctx, cancel

@@ -159,11 +159,17 @@ func (f *feed) drain(ctx context.Context, to follower) (ended, sent bool, err er
 }
 
 // wait returns when the log has moved. While it does not, the follower is
-// pinged, and sent away if its key holds no longer.
+// pinged; it is sent away once its key holds no longer.
 func (f *feed) wait(ctx context.Context, to follower, changed <-chan struct{}) error {
 	for {
+		revoked := f.a.c.Access.Revocations()
+		if _, err := f.a.c.Access.Authenticate(ctx, f.bearer); err != nil {
+			return err
+		}
 		tick, stop := f.a.c.Clock.After(f.a.c.Limits.PingEvery)
 		select {
+		case <-revoked:
+			stop()
 		case <-changed:
 			stop()
 			return nil
@@ -175,9 +181,6 @@ func (f *feed) wait(ctx context.Context, to follower, changed <-chan struct{}) e
 			return errLeaving
 		case <-tick:
 			stop()
-			if _, err := f.a.c.Access.Authenticate(ctx, f.bearer); err != nil {
-				return err
-			}
 			if err := to.rest(ctx); err != nil {
 				return err
 			}

@@ -125,6 +125,9 @@ type VaultConnections interface {
 // Access is what this face needs of keys, settings, secrets and servers.
 type Access interface {
 	Keys
+	People
+	Workspaces
+	Audit
 	Settings
 	Servers
 	Secrets
@@ -143,12 +146,37 @@ type Keys interface {
 	KeysList(context.Context, flow.Caller, *access.None) (*access.List[access.KeyView], error)
 	KeysCreate(context.Context, flow.Caller, *access.CreateKeyIn) (*access.KeyView, error)
 	KeysRevoke(context.Context, flow.Caller, *access.KeyIn) (*access.None, error)
+	KeysRotate(context.Context, flow.Caller, *access.KeyIn) (*access.KeyView, error)
+	// Revocations gives a channel that is closed when keys may have ended.
+	Revocations() <-chan struct{}
+}
+
+// People keeps who belongs to the workspace.
+type People interface {
+	PeopleList(context.Context, flow.Caller, *access.None) (*access.List[access.PersonView], error)
+	PeopleGet(context.Context, flow.Caller, *access.PersonIn) (*access.PersonView, error)
+	PeopleAdd(context.Context, flow.Caller, *access.AddPersonIn) (*access.PersonView, error)
+	PeoplePut(context.Context, flow.Caller, *access.PutPersonIn) (*access.PersonView, error)
+	PeopleRemove(context.Context, flow.Caller, *access.PersonIn) (*access.None, error)
+}
+
+// Workspaces makes and names workspaces.
+type Workspaces interface {
+	WorkspacesList(context.Context, flow.Caller, *access.None) (*access.List[access.WorkspaceView], error)
+	WorkspacesCreate(context.Context, flow.Caller, *access.CreateWorkspaceIn) (*access.WorkspaceView, error)
+	WorkspacesPut(context.Context, flow.Caller, *access.PutWorkspaceIn) (*access.WorkspaceView, error)
+}
+
+// Audit reads the audit record.
+type Audit interface {
+	AuditList(context.Context, flow.Caller, *access.AuditIn) (*access.List[flow.Audit], error)
+	AuditHead(context.Context, flow.Caller, *access.None) (*flow.AuditHead, error)
 }
 
 // Settings keeps the settings of a workspace.
 type Settings interface {
-	SettingsList(context.Context, flow.Caller, *access.None) (*access.List[access.SettingView], error)
-	SettingsGet(context.Context, flow.Caller, *access.SettingIn) (*access.SettingView, error)
+	SettingsList(context.Context, flow.Caller, *access.SettingsIn) (*access.List[access.SettingView], error)
+	SettingsGet(context.Context, flow.Caller, *access.GetSettingIn) (*access.SettingView, error)
 	SettingsPut(context.Context, flow.Caller, *access.PutSettingIn) (*access.SettingView, error)
 	SettingsDelete(context.Context, flow.Caller, *access.SettingIn) (*access.SettingView, error)
 }

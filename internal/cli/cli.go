@@ -46,6 +46,9 @@ type commands struct {
 	Notices    noticesCmd    `cmd:"" help:"Signed webhooks to notify.url: list, test."`
 	Secrets    secretsCmd    `cmd:"" help:"The workspace's secrets."`
 	Keys       keysCmd       `cmd:"" help:"API keys."`
+	People     peopleCmd     `cmd:"" help:"Who belongs to the workspace, and their roles."`
+	Workspaces workspacesCmd `cmd:"" help:"Workspaces."`
+	Audit      auditCmd      `cmd:"" help:"Who changed what: list, verify, export."`
 	MCPServers mcpServersCmd `cmd:"" name:"mcp-servers" help:"The MCP servers of the workspace."`
 	Agents     agentsCmd     `cmd:"" help:"Try a recovery agent before it is trusted."`
 	Conform    conformCmd    `cmd:"" help:"Try a recovery agent with forty failures: contract, time, safety."`
@@ -90,7 +93,7 @@ func (a *app) run() error {
 	help := false
 	parser, err := kong.New(&cmd, kong.Name("longstop"), kong.Writers(a.out, a.err), kong.Bind(a),
 		kong.Description("Workflows whose steps may fail, mended inside the live run by your own agent."),
-		kong.UsageOnError(), kong.Exit(func(int) { help = true }),
+		kong.UsageOnError(), environment(), kong.Exit(func(int) { help = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}))
 	if err != nil {
 		return err
@@ -160,7 +163,7 @@ type connection struct {
 	Endpoint string `env:"LONGSTOP_ENDPOINT" placeholder:"URL" help:"The server to talk to. Without it: the one that holds the data folder, else one inside this process."`
 	Key      string `env:"LONGSTOP_KEY" placeholder:"KEY" help:"The API key for --endpoint."`
 	Data     string `env:"LONGSTOP_DATA" default:"./.longstop" placeholder:"DIR" help:"The data folder."`
-	JSON     bool   `name:"json" help:"Print JSON."`
+	JSON     bool   `name:"json" env:"LONGSTOP_JSON" help:"Print JSON."`
 
 	// Of a server inside this process, as serve has them.
 	MasterKeyFile string `env:"LONGSTOP_MASTER_KEY_FILE" hidden:""`

@@ -9,6 +9,7 @@ import (
 type keysCmd struct {
 	List   keysListCmd   `cmd:"" help:"The workspace's API keys."`
 	Create keysCreateCmd `cmd:"" help:"Make a key; it is shown once."`
+	Rotate keysRotateCmd `cmd:"" help:"Make a key in place of another, which ends at once."`
 	Revoke keysRevokeCmd `cmd:"" help:"Revoke a key."`
 }
 
@@ -40,8 +41,9 @@ func (c *keysListCmd) Run(a *app) error {
 }
 
 type keysCreateCmd struct {
-	Name string `arg:"" help:"What it is for."`
-	Role string `default:"operator" enum:"viewer,operator,editor,owner,agent" help:"viewer, operator, editor, owner or agent."`
+	Name   string `arg:"" help:"What it is for."`
+	Role   string `default:"operator" enum:"viewer,operator,editor,owner,agent" help:"viewer, operator, editor, owner or agent."`
+	Person string `placeholder:"ID" help:"Whose key it is; your own without it."`
 	connection
 }
 
@@ -55,7 +57,7 @@ func (keysCreateCmd) Help() string {
 // Run makes a key.
 func (c *keysCreateCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
-		k, err := s.CreateKey(a.ctx, c.Name, flow.Role(c.Role))
+		k, err := s.CreateKeyFor(a.ctx, c.Person, c.Name, flow.Role(c.Role))
 		if err != nil {
 			return err
 		}
@@ -63,6 +65,32 @@ func (c *keysCreateCmd) Run(a *app) error {
 			return a.printJSON(k)
 		}
 		fmt.Fprintf(a.out, "%s  %s, shown this once:\n%s\n", k.ID, k.Role, k.Key)
+		return nil
+	})
+}
+
+type keysRotateCmd struct {
+	ID string `arg:"" help:"The key's id."`
+	connection
+}
+
+// Help is shown under --help.
+func (keysRotateCmd) Help() string {
+	return `Example:
+  longstop keys rotate KEY_ID`
+}
+
+// Run rotates a key.
+func (c *keysRotateCmd) Run(a *app) error {
+	return c.with(a, func(s *session) error {
+		k, err := s.RotateKey(a.ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return a.printJSON(k)
+		}
+		fmt.Fprintf(a.out, "%s  %s, in place of %s, shown this once:\n%s\n", k.ID, k.Role, c.ID, k.Key)
 		return nil
 	})
 }

@@ -15,18 +15,28 @@ type settingsCmd struct {
 	Unset settingsUnsetCmd `cmd:"" help:"Back to the default."`
 }
 
-type settingsListCmd struct{ connection }
+// scoped says for what settings are asked.
+type scoped struct {
+	Workflow string `placeholder:"NAME" help:"As they hold for this workflow."`
+	Step     string `placeholder:"STEP" help:"As they hold for this step of the workflow, by id or index."`
+}
+
+type settingsListCmd struct {
+	scoped
+	connection
+}
 
 // Help is shown under --help.
 func (settingsListCmd) Help() string {
-	return `Example:
-  longstop settings list`
+	return `Examples:
+  longstop settings list
+  longstop settings list --workflow nightly-sync --step user`
 }
 
 // Run lists the settings.
 func (c *settingsListCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
-		l, err := s.Settings(a.ctx)
+		l, err := s.SettingsFor(a.ctx, c.Workflow, c.Step)
 		if err != nil {
 			return err
 		}
@@ -71,6 +81,7 @@ func (a *app) showSetting(asJSON bool, v *client.Setting) error {
 
 type settingsGetCmd struct {
 	Key string `arg:"" name:"setting" help:"Such as recovery.timeout_ms."`
+	scoped
 	connection
 }
 
@@ -83,7 +94,7 @@ func (settingsGetCmd) Help() string {
 // Run shows a setting.
 func (c *settingsGetCmd) Run(a *app) error {
 	return c.with(a, func(s *session) error {
-		v, err := s.Setting(a.ctx, c.Key)
+		v, err := s.SettingFor(a.ctx, c.Key, c.Workflow, c.Step)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -27,6 +28,28 @@ func (c *Client) Ready(ctx context.Context) error {
 // Settings lists every setting and where its value comes from.
 func (c *Client) Settings(ctx context.Context) (*List[Setting], error) {
 	return send[List[Setting]](ctx, c, http.MethodGet, "/v1/settings", nil, nil)
+}
+
+// SettingsFor lists every setting as it holds for a workflow, or for a step of
+// it by id or index.
+func (c *Client) SettingsFor(ctx context.Context, workflow, step string) (*List[Setting], error) {
+	return send[List[Setting]](ctx, c, http.MethodGet, "/v1/settings", scope(workflow, step), nil)
+}
+
+// SettingFor gives a setting as it holds for a workflow or a step.
+func (c *Client) SettingFor(ctx context.Context, key, workflow, step string) (*Setting, error) {
+	return send[Setting](ctx, c, http.MethodGet, at("/v1/settings/", key, ""), scope(workflow, step), nil)
+}
+
+func scope(workflow, step string) url.Values {
+	q := url.Values{}
+	if workflow != "" {
+		q.Set("workflow", workflow)
+	}
+	if step != "" {
+		q.Set("step", step)
+	}
+	return q
 }
 
 // Setting gives a setting.

@@ -64,13 +64,18 @@ func (e *Engine) ClaimCase(ctx context.Context, by flow.Caller, in *ClaimIn) (*C
 	if err != nil {
 		return nil, err
 	}
-	if err := e.Config.Inbox.ClaimGate(ctx, c); err != nil {
+	var did []flow.Audit
+	fresh := before.By() != c.By() || !before.ExpiresAt.After(now)
+	if fresh { // who goes on with a claim changes nothing that others see
+		did = append(did, by.Did("recovery.claim", "run/"+g.RunID, now, claimDetails(g, c)))
+	}
+	if err := e.Config.Inbox.ClaimGate(ctx, c, did...); err != nil {
 		if flow.CodeOf(err) != flow.CodeConflict {
 			return nil, err
 		}
 		return nil, e.unclaimable(ctx, c)
 	}
-	if before.By() != c.By() || !before.ExpiresAt.After(now) { // who goes on with a claim changes nothing that others see
+	if fresh {
 		e.inbox.changed(by.Workspace)
 	} else {
 		c.ClaimedAt = before.ClaimedAt
@@ -111,11 +116,16 @@ func (e *Engine) ReleaseCase(ctx context.Context, by flow.Caller, in *ReleaseIn)
 	if by.Role == flow.RoleAgent && (c.Holder != holder(by) || c.Name != in.Name) {
 		return nil, claimed(g, c)
 	}
-	if err := e.Config.Inbox.ReleaseGate(ctx, c); err != nil {
+	did := by.Did("recovery.release", "run/"+g.RunID, e.Clock.Now(), claimDetails(g, c))
+	if err := e.Config.Inbox.ReleaseGate(ctx, c, did); err != nil {
 		return nil, err
 	}
 	e.inbox.changed(by.Workspace)
 	return &Released{}, nil
+}
+
+func claimDetails(g flow.Gate, c flow.Claim) map[string]any {
+	return map[string]any{"gateId": g.ID, "stepIndex": g.StepIndex, "claimedBy": c.By()}
 }
 
 // heldBack answers conflict while somebody else's claim on an open case holds.

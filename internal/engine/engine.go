@@ -47,20 +47,20 @@ type Inbox interface {
 	Inbox(ctx context.Context, workspace, after string, limit int, now time.Time) ([]flow.Gate, error)
 	// ClaimGate answers conflict if somebody else holds the gate, or if it is
 	// not open.
-	ClaimGate(ctx context.Context, c flow.Claim) error
+	ClaimGate(ctx context.Context, c flow.Claim, audit ...flow.Audit) error
 	Claim(ctx context.Context, workspace, gateID string) (flow.Claim, error)
-	ReleaseGate(ctx context.Context, c flow.Claim) error
+	ReleaseGate(ctx context.Context, c flow.Claim, audit ...flow.Audit) error
 }
 
 // Versions is where definitions are kept.
 type Versions interface {
 	// Publish and Keep answer conflict if the key of once, which may be nil, is
 	// taken.
-	Publish(ctx context.Context, v flow.WorkflowVersion, once *flow.Once) (flow.WorkflowVersion, error)
-	Keep(ctx context.Context, v flow.WorkflowVersion, once *flow.Once) (flow.WorkflowVersion, error)
+	Publish(ctx context.Context, v flow.WorkflowVersion, once *flow.Once, audit ...flow.Audit) (flow.WorkflowVersion, error)
+	Keep(ctx context.Context, v flow.WorkflowVersion, once *flow.Once, audit ...flow.Audit) (flow.WorkflowVersion, error)
 	// Point says which version new runs use; Unpublish that there are none.
-	Point(ctx context.Context, w flow.Workflow) error
-	Unpublish(ctx context.Context, workspace, name string) error
+	Point(ctx context.Context, w flow.Workflow, audit ...flow.Audit) error
+	Unpublish(ctx context.Context, workspace, name string, audit ...flow.Audit) error
 	// Numbered lists published versions with a number below before, 0 for all.
 	Numbered(ctx context.Context, workspace, name string, before, limit int) ([]flow.WorkflowVersion, error)
 	Version(ctx context.Context, workspace, id string) (flow.WorkflowVersion, error)

@@ -117,6 +117,7 @@ func (c *change) cancel(ctx context.Context, by flow.Caller) error {
 	}
 	c.finish(flow.RunCancelled)
 	c.event(flow.EventRunCancelled, nil, runData{By: by.Person})
+	c.did(by, "runs.cancel", map[string]any{"workflow": c.d.run.Workflow})
 	return nil
 }
 

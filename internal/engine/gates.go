@@ -87,6 +87,17 @@ func (c *change) settle(by flow.Caller, g *flow.Gate, a flow.GateAnswer) {
 	key := flow.StepKey{Index: g.StepIndex, Iteration: g.Iteration}
 	c.event(flow.EventGateAnswered, &key, gateData{GateID: g.ID, Kind: g.Kind, CaseID: g.CaseID, Answer: a.Answer,
 		Reason: g.Answer.Reason, Hint: g.Answer.Hint, By: by.Person})
+	c.did(by, answerOp(*g, a), map[string]any{"gateId": g.ID, "kind": g.Kind, "stepIndex": g.StepIndex, "answer": a.Answer,
+		"reason": g.Answer.Reason, "action": appliedTo(*g).Type})
+}
+
+// answerOp is the operation by which an answer came: the inbox takes actions
+// of its own, whoever else may send them.
+func answerOp(g flow.Gate, a flow.GateAnswer) string {
+	if g.Kind == flow.GateNeedsAgent && a.Answer == "action" {
+		return "recovery.action"
+	}
+	return "gates.answer"
 }
 
 // maskedAnswer is an answer as it is kept.

@@ -36,6 +36,7 @@ func (e *Engine) RetryRun(ctx context.Context, by flow.Caller, in *RetryIn) (*Ru
 			c.c.Run.FinishedAt, c.c.Run.Error = time.Time{}, ""
 			hint := cut(c.d.masker.Text(strings.TrimSpace(in.Body.Hint)), maxHint)
 			c.event(flow.EventRunResumed, nil, runData{By: by.Person, Hint: hint})
+			c.did(by, "runs.retry", map[string]any{"workflow": run.Workflow, "hint": hint})
 			for _, row := range c.d.sorted() {
 				if row.Status == flow.StepFailed {
 					c.retry(c.d.def.steps[row.Index], *row, hint)

@@ -114,6 +114,11 @@ func (e *Engine) begin(ctx context.Context, by flow.Caller, def *compiled, b ope
 	}
 	c := d.begin()
 	c.event(flow.EventRunStarted, nil, runData{Workflow: run.Workflow, By: by.Person, RerunOf: b.rerunOf, From: b.from, Carried: b.ids()})
+	if b.rerunOf == "" {
+		c.did(by, "runs.start", map[string]any{"workflow": run.Workflow, "versionId": b.versionID})
+	} else {
+		c.did(by, "runs.rerun", map[string]any{"workflow": run.Workflow, "versionId": b.versionID, "rerunOf": b.rerunOf, "from": b.from})
+	}
 	c.carry(b.carried)
 	if now {
 		c.c.Run.Status, c.c.Run.Owner, c.c.Run.Epoch = flow.RunRunning, e.Node, 1

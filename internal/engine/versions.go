@@ -62,14 +62,15 @@ func (e *Engine) PublishWorkflow(ctx context.Context, by flow.Caller, in *Publis
 		return nil, err
 	}
 	now := e.Clock.Now()
+	did := by.Did("workflows.publish", "workflow/"+v.Workflow, now, map[string]any{"versionId": v.ID, "digest": v.Digest})
 	if v.Number == 0 {
 		v.ID, v.Author, v.CreatedAt = e.NewID("ver"), by.Person, now
-		if v, err = e.Versions.Publish(ctx, v, nil); err != nil {
+		if v, err = e.Versions.Publish(ctx, v, nil, did); err != nil {
 			return nil, err
 		}
 		return versionView(v, true), nil
 	}
-	err = e.Versions.Point(ctx, flow.Workflow{Workspace: by.Workspace, Name: v.Workflow, VersionID: v.ID, Number: v.Number, UpdatedAt: now})
+	err = e.Versions.Point(ctx, flow.Workflow{Workspace: by.Workspace, Name: v.Workflow, VersionID: v.ID, Number: v.Number, UpdatedAt: now}, did)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,8 @@ func (e *Engine) UnpublishWorkflow(ctx context.Context, by flow.Caller, in *Work
 	if err != nil {
 		return nil, err
 	}
-	if err := e.Versions.Unpublish(ctx, by.Workspace, in.Name); err != nil {
+	if err := e.Versions.Unpublish(ctx, by.Workspace, in.Name,
+		by.Did("workflows.unpublish", "workflow/"+in.Name, e.Clock.Now(), map[string]any{"versionId": v.ID})); err != nil {
 		return nil, err
 	}
 	return versionView(v, false), nil

@@ -36,10 +36,11 @@ func (e *Engine) CreateWorkflow(ctx context.Context, by flow.Caller, in *CreateW
 	}
 	v := flow.WorkflowVersion{ID: e.NewID("ver"), Workspace: by.Workspace, Workflow: def.Name, Digest: digest,
 		Source: string(in.RawBody), Definition: raw, Author: by.Person, CreatedAt: e.Clock.Now()}
+	did := by.Did("workflows.create", "workflow/"+def.Name, v.CreatedAt, map[string]any{"versionId": v.ID, "digest": v.Digest, "published": in.Publish})
 	if in.Publish {
-		v, err = e.Versions.Publish(ctx, v, once)
+		v, err = e.Versions.Publish(ctx, v, once, did)
 	} else {
-		v, err = e.Versions.Keep(ctx, v, once)
+		v, err = e.Versions.Keep(ctx, v, once, did)
 	}
 	if once != nil && flow.CodeOf(err) == flow.CodeConflict { // another request with this key was faster
 		if v, err := e.storedBefore(ctx, by, in, once); v != nil || err != nil {

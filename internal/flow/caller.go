@@ -41,6 +41,13 @@ func (o Op) Allows(role Role) bool {
 	return rank(role) >= rank(o.Min) && rank(role) > 0
 }
 
+// Valid reports whether there is such a role.
+func (r Role) Valid() bool { return r == RoleAgent || rank(r) > 0 }
+
+// Above reports whether the role may do something that the other may not. An
+// agent's is above none.
+func (r Role) Above(other Role) bool { return rank(r) > rank(other) }
+
 func rank(r Role) int {
 	switch r {
 	case RoleViewer:

@@ -19,6 +19,7 @@ type Change struct {
 	Gates   []Gate   // opened, or closed by their new Status
 	Cases   []Case   // opened or brought up to date
 	Notices []Notice // to be told outside
+	Audit   []Audit  // who has caused it, if it was somebody and not the run itself
 	Once    *Once    // with a Change that creates its run: the key it is remembered by, conflict if that is taken
 }
 

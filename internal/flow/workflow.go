@@ -69,6 +69,14 @@ type Person struct {
 	CreatedAt time.Time
 }
 
+// Member is a person who belongs to a workspace. A role that is agent makes it
+// an agent, whose keys have that role too.
+type Member struct {
+	Workspace Workspace
+	Person    Person
+	Role      Role
+}
+
 // Workspace is the tenant.
 type Workspace struct {
 	ID        string

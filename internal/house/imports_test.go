@@ -35,7 +35,10 @@ func layers() map[string][]string {
 		"a2a":        {"flow", "egress"},
 		"mcpclient":  {"flow", "egress"},
 
-		"store": {"flow"},
+		// The audit record's chain: it is written by the store and verified by whoever likes.
+		"chain": {"flow"},
+
+		"store": {"flow", "chain"},
 
 		// A real PostgreSQL, for tests only as every *test package.
 		"pgtest": {},
@@ -48,7 +51,7 @@ func layers() map[string][]string {
 		// The way in from outside, and the parts that join everything.
 		"client": {"flow"},
 		"show":   {"flow"},
-		"cli":    {"client", "server", "demo", "bench", "show", "flow", "definition", "conform", "egress", "examples"},
+		"cli":    {"client", "server", "demo", "bench", "show", "flow", "definition", "conform", "egress", "examples", "chain"},
 		// It measures what the others make, and writes what they write.
 		"bench":        {"server", "engine", "store", "sandbox", "client", "show", "flow", "ident"},
 		"demo":         {"server", "client", "show", "flow", "agentkit"},
@@ -67,7 +70,7 @@ func layers() map[string][]string {
 		allow[name] = slices.Concat([]string{"flow"}, leaves, services)
 	}
 	// Only server knows everything.
-	allow["server"] = slices.Concat([]string{"flow", "store", "client", "api", "mcp", "web"}, leaves, services)
+	allow["server"] = slices.Concat([]string{"flow", "store", "chain", "client", "api", "mcp", "web"}, leaves, services)
 	return allow
 }
 

@@ -68,7 +68,7 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	wire := &a2a.Client{HTTP: outside, Log: c.Log}
 	p.agents = responder.NewA2A(wire, c.Clock, c.Log)
 	p.model = responder.NewModel(outside, p.store, c.Clock, c.Log)
-	p.access = access.New(access.Config{Tenants: p.store, Keys: p.store, Settings: p.store, Secrets: p.store, Servers: p.store,
+	p.access = access.New(access.Config{Tenants: p.store, Keys: p.store, People: p.store, Audit: p.store, Settings: p.store, Secrets: p.store, Servers: p.store, Versions: p.store,
 		Keyring: keyring, Cards: cards{p.agents}, Egress: guard, Clock: c.Clock, NewID: ident.New, AllowStdio: c.AllowStdio})
 	tools := responder.NewTools(p.access, p.pool, c.Clock)
 	p.tools = tools

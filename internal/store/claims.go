@@ -11,7 +11,7 @@ import (
 // ClaimGate notes that somebody works on an open gate, or goes on to. It
 // answers conflict if somebody else does at c.ClaimedAt, or if the gate is not
 // open.
-func (s *Store) ClaimGate(ctx context.Context, c flow.Claim) error {
+func (s *Store) ClaimGate(ctx context.Context, c flow.Claim, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		return t.send(ctx, flow.Errorf(flow.CodeConflict, "gate %s cannot be claimed", c.GateID), `INSERT INTO gate_claims (gate_id, workspace_id, holder, name, claimed_at, expires_at)
 			SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), CAST($6 AS BIGINT)
@@ -20,7 +20,7 @@ func (s *Store) ClaimGate(ctx context.Context, c flow.Claim) error {
 				claimed_at = CASE WHEN gate_claims.holder = excluded.holder AND gate_claims.name = excluded.name THEN gate_claims.claimed_at ELSE excluded.claimed_at END
 			WHERE gate_claims.expires_at <= excluded.claimed_at OR (gate_claims.holder = excluded.holder AND gate_claims.name = excluded.name)`,
 			c.GateID, c.Workspace, c.Holder, c.Name, c.ClaimedAt.UnixMicro(), c.ExpiresAt.UnixMicro())
-	})
+	}, audit...)
 }
 
 // Claim reads the claim on a gate, which may have ended; the zero Claim if
@@ -41,11 +41,17 @@ func (s *Store) Claim(ctx context.Context, workspace, gateID string) (flow.Claim
 }
 
 // ReleaseGate removes a claim, if it is still the one that is given.
-func (s *Store) ReleaseGate(ctx context.Context, c flow.Claim) error {
-	return s.write(ctx, func(ctx context.Context, t tx) error {
-		return t.send(ctx, nil, `DELETE FROM gate_claims WHERE gate_id = $1 AND workspace_id = $2 AND holder = $3 AND name = $4`,
+func (s *Store) ReleaseGate(ctx context.Context, c flow.Claim, audit ...flow.Audit) error {
+	rows, err := notes(audit)
+	if err != nil {
+		return err
+	}
+	return s.noted(ctx, func(ctx context.Context, t tx) error {
+		n, err := t.exec(ctx, `DELETE FROM gate_claims WHERE gate_id = $1 AND workspace_id = $2 AND holder = $3 AND name = $4`,
 			c.GateID, c.Workspace, c.Holder, c.Name)
-	})
+		void(rows, n == 0)
+		return err
+	}, rows)
 }
 
 // unclaim removes the claim on a gate that is closed.

@@ -14,6 +14,7 @@ const maxBatch = 512
 // op is a write that waits for the committer.
 type op struct {
 	apply func(context.Context, tx) error
+	notes []*note // the audit rows that go with it
 	done  chan error
 }
 
@@ -24,8 +25,17 @@ type op struct {
 //
 // Once the committer has taken the write, ctx no longer matters: the answer
 // tells what became of it.
-func (s *Store) write(ctx context.Context, apply func(context.Context, tx) error) error {
-	o := &op{apply: apply, done: make(chan error, 1)}
+func (s *Store) write(ctx context.Context, apply func(context.Context, tx) error, audit ...flow.Audit) error {
+	rows, err := notes(audit)
+	if err != nil {
+		return err
+	}
+	return s.noted(ctx, apply, rows)
+}
+
+// noted is write with audit rows that apply may void.
+func (s *Store) noted(ctx context.Context, apply func(context.Context, tx) error, rows []*note) error {
+	o := &op{apply: apply, notes: rows, done: make(chan error, 1)}
 	select {
 	case <-s.stop:
 		return closed()
@@ -151,9 +161,16 @@ func (s *Store) try(batch []*op) (refused []error, err error) {
 			return nil, err
 		}
 	}
-	if err := t.commit(ctx); err != nil {
+	heads, err := s.link(ctx, t, batch, refused)
+	if err != nil {
 		t.rollback()
 		return nil, err
 	}
+	if err := t.commit(ctx); err != nil {
+		t.rollback()
+		clear(s.heads) // what the database has now is for it to say
+		return nil, err
+	}
+	s.keep(heads)
 	return refused, nil
 }

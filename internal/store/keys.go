@@ -44,8 +44,8 @@ func scanKey(r row) (flow.Key, error) {
 }
 
 // CreateKey stores a new API key.
-func (s *Store) CreateKey(ctx context.Context, k flow.Key) error {
-	return s.write(ctx, func(ctx context.Context, t tx) error { return insertKey(ctx, t, k) })
+func (s *Store) CreateKey(ctx context.Context, k flow.Key, audit ...flow.Audit) error {
+	return s.write(ctx, func(ctx context.Context, t tx) error { return insertKey(ctx, t, k) }, audit...)
 }
 
 func insertKey(ctx context.Context, t tx, k flow.Key) error {
@@ -56,7 +56,7 @@ func insertKey(ctx context.Context, t tx, k flow.Key) error {
 
 // RevokeKey marks an API key revoked; one that is keeps its instant. It
 // answers not_found.
-func (s *Store) RevokeKey(ctx context.Context, workspace, id string, at time.Time) error {
+func (s *Store) RevokeKey(ctx context.Context, workspace, id string, at time.Time, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		n, err := t.exec(ctx, `UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $3) WHERE workspace_id = $1 AND id = $2`,
 			workspace, id, at.UnixMicro())
@@ -64,5 +64,26 @@ func (s *Store) RevokeKey(ctx context.Context, workspace, id string, at time.Tim
 			return flow.Errorf(flow.CodeNotFound, "there is no key %q", id)
 		}
 		return err
-	})
+	}, audit...)
+}
+
+// ReplaceKey revokes an API key and stores the one that takes its place, both
+// or neither. It answers not_found, and conflict for one that is revoked.
+func (s *Store) ReplaceKey(ctx context.Context, id string, by flow.Key, audit ...flow.Audit) error {
+	return s.write(ctx, func(ctx context.Context, t tx) error {
+		var revoked sql.NullInt64
+		err := t.queryRow(ctx, `SELECT revoked_at FROM api_keys WHERE workspace_id = $1 AND id = $2`, by.Workspace, id).Scan(&revoked)
+		switch {
+		case noRows(err):
+			return flow.Errorf(flow.CodeNotFound, "there is no key %q", id)
+		case err != nil:
+			return err
+		case revoked.Valid:
+			return flow.Errorf(flow.CodeConflict, "key %s is revoked already", id).Right("make a new one")
+		}
+		if _, err := t.exec(ctx, `UPDATE api_keys SET revoked_at = $1 WHERE workspace_id = $2 AND id = $3`, by.CreatedAt.UnixMicro(), by.Workspace, id); err != nil {
+			return err
+		}
+		return insertKey(ctx, t, by)
+	}, audit...)
 }

@@ -9,28 +9,32 @@ import (
 // Found stores the first workspace, its owner and the owner's key together,
 // and reports whether it did: where there is a workspace already, nothing is
 // stored.
-func (s *Store) Found(ctx context.Context, w flow.Workspace, p flow.Person, k flow.Key) (bool, error) {
+func (s *Store) Found(ctx context.Context, w flow.Workspace, p flow.Person, k flow.Key, audit ...flow.Audit) (bool, error) {
 	founded := false
-	err := s.write(ctx, func(ctx context.Context, t tx) error {
+	rows, err := notes(audit)
+	if err != nil {
+		return false, err
+	}
+	err = s.noted(ctx, func(ctx context.Context, t tx) error {
 		founded = false // the committer may run this again
+		void(rows, true)
 		var n int64
 		if err := t.queryRow(ctx, `SELECT COUNT(*) FROM workspaces`).Scan(&n); err != nil || n > 0 {
 			return err
 		}
-		if _, err := t.exec(ctx, `INSERT INTO workspaces (id, name, created_at) VALUES ($1, $2, $3)`, w.ID, w.Name, w.CreatedAt.UnixMicro()); err != nil {
+		if err := insertWorkspace(ctx, t, w); err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, `INSERT INTO people (id, name, public_key, created_at) VALUES ($1, $2, $3, $4)`,
-			p.ID, p.Name, encodeBytes(p.PublicKey), p.CreatedAt.UnixMicro()); err != nil {
+		if err := insertPerson(ctx, t, p); err != nil {
 			return err
 		}
-		if _, err := t.exec(ctx, `INSERT INTO memberships (person_id, workspace_id, role) VALUES ($1, $2, $3)`,
-			p.ID, w.ID, string(flow.RoleOwner)); err != nil {
+		if err := insertMember(ctx, t, flow.Member{Workspace: w, Person: p, Role: flow.RoleOwner}); err != nil {
 			return err
 		}
 		founded = true
+		void(rows, false)
 		return insertKey(ctx, t, k)
-	})
+	}, rows)
 	return founded && err == nil, err
 }
 

@@ -16,7 +16,7 @@ func (s *Store) Apply(ctx context.Context, c flow.Change) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(ctx context.Context, t tx) error { return apply(ctx, t, &c, enc) })
+	return s.write(ctx, func(ctx context.Context, t tx) error { return apply(ctx, t, &c, enc) }, c.Audit...)
 }
 
 // encoded is the JSON of a change, made before the committer takes it.

@@ -29,7 +29,7 @@ func (s *Store) MCPServers(ctx context.Context, workspace string) ([]flow.MCPSer
 }
 
 // PutMCPServer stores an MCP server, in place of the one with its id.
-func (s *Store) PutMCPServer(ctx context.Context, v flow.MCPServer) error {
+func (s *Store) PutMCPServer(ctx context.Context, v flow.MCPServer, audit ...flow.Audit) error {
 	command, err := json.Marshal(v.Command)
 	if err != nil {
 		return err
@@ -41,16 +41,16 @@ func (s *Store) PutMCPServer(ctx context.Context, v flow.MCPServer) error {
 				sealed = excluded.sealed, updated_by = excluded.updated_by, updated_at = excluded.updated_at`,
 			v.Workspace, v.ID, v.URL, v.Transport, string(command), encodeBytes(v.Sealed), v.UpdatedBy, v.UpdatedAt.UnixMicro())
 		return err
-	})
+	}, audit...)
 }
 
 // DeleteMCPServer removes an MCP server. It answers not_found.
-func (s *Store) DeleteMCPServer(ctx context.Context, workspace, id string) error {
+func (s *Store) DeleteMCPServer(ctx context.Context, workspace, id string, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		n, err := t.exec(ctx, `DELETE FROM mcp_servers WHERE workspace_id = $1 AND id = $2`, workspace, id)
 		if err == nil && n == 0 {
 			return flow.Errorf(flow.CodeNotFound, "there is no MCP server %q", id)
 		}
 		return err
-	})
+	}, audit...)
 }

@@ -28,7 +28,7 @@ func (s *Store) Settings(ctx context.Context, workspace string) ([]flow.Setting,
 }
 
 // PutSetting stores a setting, in place of the one with its key.
-func (s *Store) PutSetting(ctx context.Context, v flow.Setting) error {
+func (s *Store) PutSetting(ctx context.Context, v flow.Setting, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		_, err := t.exec(ctx, `INSERT INTO settings (workspace_id, key, value, sealed, meta, updated_by, updated_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -36,13 +36,13 @@ func (s *Store) PutSetting(ctx context.Context, v flow.Setting) error {
 				updated_by = excluded.updated_by, updated_at = excluded.updated_at`,
 			v.Workspace, v.Key, v.Value, encodeBytes(v.Sealed), string(v.Meta), v.UpdatedBy, v.UpdatedAt.UnixMicro())
 		return err
-	})
+	}, audit...)
 }
 
 // DeleteSetting removes a setting if it is there.
-func (s *Store) DeleteSetting(ctx context.Context, workspace, key string) error {
+func (s *Store) DeleteSetting(ctx context.Context, workspace, key string, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		_, err := t.exec(ctx, `DELETE FROM settings WHERE workspace_id = $1 AND key = $2`, workspace, key)
 		return err
-	})
+	}, audit...)
 }

@@ -20,6 +20,8 @@ type Store struct {
 	stop chan struct{}
 	done chan struct{}
 	once sync.Once
+
+	heads map[string]flow.AuditHead // where the audit records end; the committer's own
 }
 
 // Options say where the database is: one of the two.
@@ -45,7 +47,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		db.close()
 		return nil, err
 	}
-	s := &Store{db: db, show: o.Trace, ops: make(chan *op, maxBatch), stop: make(chan struct{}), done: make(chan struct{})}
+	s := &Store{db: db, show: o.Trace, ops: make(chan *op, maxBatch), stop: make(chan struct{}), done: make(chan struct{}),
+		heads: map[string]flow.AuditHead{}}
 	go s.commitLoop()
 	return s, nil
 }

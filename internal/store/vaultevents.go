@@ -13,10 +13,15 @@ import (
 // has made an event already gives that one, if the content is the same, and
 // nothing is written; conflict for another content. It answers not_found for a
 // vault that is not there, and invalid for a parent that is not in it.
-func (s *Store) AppendEvent(ctx context.Context, a flow.VaultAppend) (flow.VaultAppended, error) {
+func (s *Store) AppendEvent(ctx context.Context, a flow.VaultAppend, audit ...flow.Audit) (flow.VaultAppended, error) {
 	var out flow.VaultAppended
-	err := s.write(ctx, func(ctx context.Context, t tx) error {
+	rows, err := notes(audit)
+	if err != nil {
+		return out, err
+	}
+	err = s.noted(ctx, func(ctx context.Context, t tx) error {
 		out = flow.VaultAppended{} // the committer may run this again
+		void(rows, false)
 		event := a.Event
 		if err := t.queryRow(ctx, `SELECT seq FROM vaults WHERE id = $1 AND workspace_id = $2`, event.Vault, event.Workspace).Scan(&event.Seq); err != nil {
 			if noRows(err) {
@@ -29,6 +34,7 @@ func (s *Store) AppendEvent(ctx context.Context, a flow.VaultAppend) (flow.Vault
 			if err != nil || had != nil {
 				if had != nil {
 					out.Events, out.Again = []flow.VaultEvent{*had}, true
+					void(rows, true)
 				}
 				return err
 			}
@@ -41,7 +47,7 @@ func (s *Store) AppendEvent(ctx context.Context, a flow.VaultAppend) (flow.Vault
 			return err
 		}
 		return appendAll(ctx, t, &a, event, routed, &out)
-	})
+	}, rows)
 	return out, err
 }
 

@@ -33,7 +33,7 @@ func list(names []string) string {
 
 // CreateVault stores a new vault. It answers conflict for a name that is
 // taken.
-func (s *Store) CreateVault(ctx context.Context, v flow.Vault) error {
+func (s *Store) CreateVault(ctx context.Context, v flow.Vault, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		n, err := t.exec(ctx, `INSERT INTO vaults (`+vaultColumns+`) VALUES ($1, $2, $3, $4, $5, $6, 0, $7) ON CONFLICT DO NOTHING`,
 			v.ID, v.Workspace, v.Name, v.Owner, list(v.Scopes), v.RetentionDays, v.CreatedAt.UnixMicro())
@@ -41,11 +41,11 @@ func (s *Store) CreateVault(ctx context.Context, v flow.Vault) error {
 			return flow.Errorf(flow.CodeConflict, "there is a vault named %q already", v.Name).At("name")
 		}
 		return err
-	})
+	}, audit...)
 }
 
 // UpdateVault stores a vault's scopes and retention. It answers not_found.
-func (s *Store) UpdateVault(ctx context.Context, v flow.Vault) error {
+func (s *Store) UpdateVault(ctx context.Context, v flow.Vault, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		n, err := t.exec(ctx, `UPDATE vaults SET scopes = $3, retention_days = $4 WHERE workspace_id = $1 AND id = $2`,
 			v.Workspace, v.ID, list(v.Scopes), v.RetentionDays)
@@ -53,7 +53,7 @@ func (s *Store) UpdateVault(ctx context.Context, v flow.Vault) error {
 			return noVault(v.ID)
 		}
 		return err
-	})
+	}, audit...)
 }
 
 func noVault(id string) *flow.Error {
@@ -80,7 +80,7 @@ func (s *Store) Vaults(ctx context.Context, workspace string) ([]flow.Vault, err
 }
 
 // DeleteVault removes a vault with all that is in it. It answers not_found.
-func (s *Store) DeleteVault(ctx context.Context, workspace, id string) error {
+func (s *Store) DeleteVault(ctx context.Context, workspace, id string, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		n, err := t.exec(ctx, `DELETE FROM vaults WHERE workspace_id = $1 AND id = $2`, workspace, id)
 		if err != nil {
@@ -99,7 +99,7 @@ func (s *Store) DeleteVault(ctx context.Context, workspace, id string) error {
 			}
 		}
 		return nil
-	})
+	}, audit...)
 }
 
 const connectionColumns = `id, workspace_id, vault_id, agent_id, scopes, ceiling, spent, warned, granted_by, created_at, revoked_at`
@@ -126,7 +126,7 @@ func flag(v bool) int64 {
 // Connect stores an agent's connection to a vault. One that was revoked is
 // granted again and keeps its id and what was spent; one that holds answers
 // conflict.
-func (s *Store) Connect(ctx context.Context, c flow.Connection) (flow.Connection, error) {
+func (s *Store) Connect(ctx context.Context, c flow.Connection, audit ...flow.Audit) (flow.Connection, error) {
 	out := c
 	err := s.write(ctx, func(ctx context.Context, t tx) error {
 		had, err := scanConnection(t.queryRow(ctx, `SELECT `+connectionColumns+` FROM connections WHERE vault_id = $1 AND agent_id = $2`, c.Vault, c.Agent))
@@ -144,13 +144,13 @@ func (s *Store) Connect(ctx context.Context, c flow.Connection) (flow.Connection
 		_, err = t.exec(ctx, `UPDATE connections SET scopes = $2, ceiling = $3, warned = 0, granted_by = $4, created_at = $5, revoked_at = NULL WHERE id = $1`,
 			had.ID, list(c.Scopes), c.Ceiling, c.GrantedBy, c.CreatedAt.UnixMicro())
 		return err
-	})
+	}, audit...)
 	return out, err
 }
 
 // UpdateConnection stores what a connection grants. A ceiling that is raised
 // may be warned of again. It answers not_found for one that is revoked.
-func (s *Store) UpdateConnection(ctx context.Context, c flow.Connection) error {
+func (s *Store) UpdateConnection(ctx context.Context, c flow.Connection, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		n, err := t.exec(ctx, `UPDATE connections SET scopes = $3, warned = CASE WHEN ceiling = $4 THEN warned ELSE 0 END, ceiling = $4
 			WHERE workspace_id = $1 AND id = $2 AND revoked_at IS NULL`, c.Workspace, c.ID, list(c.Scopes), c.Ceiling)
@@ -158,7 +158,7 @@ func (s *Store) UpdateConnection(ctx context.Context, c flow.Connection) error {
 			return noConnection(c.ID)
 		}
 		return err
-	})
+	}, audit...)
 }
 
 func noConnection(id string) *flow.Error {
@@ -166,14 +166,14 @@ func noConnection(id string) *flow.Error {
 }
 
 // RevokeConnection ends a connection, once. It answers not_found.
-func (s *Store) RevokeConnection(ctx context.Context, workspace, id string, at time.Time) error {
+func (s *Store) RevokeConnection(ctx context.Context, workspace, id string, at time.Time, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		n, err := t.exec(ctx, `UPDATE connections SET revoked_at = COALESCE(revoked_at, $3) WHERE workspace_id = $1 AND id = $2`, workspace, id, at.UnixMicro())
 		if err == nil && n == 0 {
 			return noConnection(id)
 		}
 		return err
-	})
+	}, audit...)
 }
 
 // Connection reads a connection, revoked or not; with an empty workspace, of

@@ -22,9 +22,13 @@ func scanVersion(r row) (flow.WorkflowVersion, error) {
 // and makes new runs use it. A content equal to the newest version's is not
 // stored again: it gives that version. With once it answers conflict if the key
 // is taken, and remembers the version's id under it otherwise.
-func (s *Store) Publish(ctx context.Context, v flow.WorkflowVersion, once *flow.Once) (flow.WorkflowVersion, error) {
+func (s *Store) Publish(ctx context.Context, v flow.WorkflowVersion, once *flow.Once, audit ...flow.Audit) (flow.WorkflowVersion, error) {
 	var out flow.WorkflowVersion
-	err := s.write(ctx, func(ctx context.Context, t tx) error {
+	rows, err := notes(audit)
+	if err != nil {
+		return out, err
+	}
+	err = s.noted(ctx, func(ctx context.Context, t tx) error {
 		newest, err := scanVersion(t.queryRow(ctx, `SELECT `+versionColumns+` FROM workflow_versions
 			WHERE workspace_id = $1 AND workflow = $2 ORDER BY number DESC LIMIT 1`, v.Workspace, v.Workflow))
 		if err != nil && !noRows(err) {
@@ -45,35 +49,45 @@ func (s *Store) Publish(ctx context.Context, v flow.WorkflowVersion, once *flow.
 				return err
 			}
 		}
-		return point(ctx, t, flow.Workflow{Workspace: v.Workspace, Name: v.Workflow, VersionID: out.ID, Number: out.Number, UpdatedAt: v.CreatedAt})
-	})
+		moved, err := point(ctx, t, flow.Workflow{Workspace: v.Workspace, Name: v.Workflow, VersionID: out.ID, Number: out.Number, UpdatedAt: v.CreatedAt})
+		void(rows, same && !moved) // nothing is changed
+		return err
+	}, rows)
 	return out, err
 }
 
 // point says which version new runs of a workflow use; one that they use
-// already stays as it was.
-func point(ctx context.Context, t tx, w flow.Workflow) error {
-	_, err := t.exec(ctx, `INSERT INTO workflows (workspace_id, name, version_id, number, updated_at) VALUES ($1, $2, $3, $4, $5)
+// already stays as it was, which is reported.
+func point(ctx context.Context, t tx, w flow.Workflow) (moved bool, err error) {
+	n, err := t.exec(ctx, `INSERT INTO workflows (workspace_id, name, version_id, number, updated_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (workspace_id, name) DO UPDATE SET version_id = excluded.version_id, number = excluded.number, updated_at = excluded.updated_at
 		WHERE workflows.version_id <> excluded.version_id`, w.Workspace, w.Name, w.VersionID, w.Number, w.UpdatedAt.UnixMicro())
-	return err
+	return n > 0, err
 }
 
 // Point says which version new runs of a workflow use from now on.
-func (s *Store) Point(ctx context.Context, w flow.Workflow) error {
-	return s.write(ctx, func(ctx context.Context, t tx) error { return point(ctx, t, w) })
+func (s *Store) Point(ctx context.Context, w flow.Workflow, audit ...flow.Audit) error {
+	rows, err := notes(audit)
+	if err != nil {
+		return err
+	}
+	return s.noted(ctx, func(ctx context.Context, t tx) error {
+		moved, err := point(ctx, t, w)
+		void(rows, !moved)
+		return err
+	}, rows)
 }
 
 // Unpublish has a workflow start no new runs; its versions stay. It answers
 // not_found if it is not published.
-func (s *Store) Unpublish(ctx context.Context, workspace, name string) error {
+func (s *Store) Unpublish(ctx context.Context, workspace, name string, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		n, err := t.exec(ctx, `DELETE FROM workflows WHERE workspace_id = $1 AND name = $2`, workspace, name)
 		if err == nil && n == 0 {
 			return flow.Errorf(flow.CodeNotFound, "workflow %q is not published", name)
 		}
 		return err
-	})
+	}, audit...)
 }
 
 // Numbered lists a workflow's numbered versions, newest first: those with a
@@ -86,9 +100,13 @@ func (s *Store) Numbered(ctx context.Context, workspace, name string, before, li
 
 // Keep stores v unpublished, found again by its content: the same content
 // gives the version that is there. For once see [Store.Publish].
-func (s *Store) Keep(ctx context.Context, v flow.WorkflowVersion, once *flow.Once) (flow.WorkflowVersion, error) {
+func (s *Store) Keep(ctx context.Context, v flow.WorkflowVersion, once *flow.Once, audit ...flow.Audit) (flow.WorkflowVersion, error) {
 	var out flow.WorkflowVersion
-	err := s.write(ctx, func(ctx context.Context, t tx) error {
+	rows, err := notes(audit)
+	if err != nil {
+		return out, err
+	}
+	err = s.noted(ctx, func(ctx context.Context, t tx) error {
 		kept, err := scanVersion(t.queryRow(ctx, `SELECT `+versionColumns+` FROM workflow_versions
 			WHERE workspace_id = $1 AND workflow = $2 AND digest = $3 AND number = 0`, v.Workspace, v.Workflow, v.Digest))
 		if err != nil && !noRows(err) {
@@ -99,11 +117,12 @@ func (s *Store) Keep(ctx context.Context, v flow.WorkflowVersion, once *flow.Onc
 			out = kept
 		}
 		out.Number = 0
+		void(rows, out.ID == kept.ID)
 		if err := putOnce(ctx, t, once.Making(out.ID)); err != nil || out.ID == kept.ID {
 			return err
 		}
 		return insertVersion(ctx, t, out)
-	})
+	}, rows)
 	return out, err
 }
 

@@ -49,12 +49,17 @@ func (s *Service) Append(ctx context.Context, by flow.Caller, in *AppendIn) (*fl
 	if err != nil {
 		return nil, err
 	}
-	return s.Publish(ctx, by.Workspace, in.ID, in.Body, flow.EventAuthor{Kind: flow.AuthorPerson, ID: by.Person}, hex.EncodeToString(person.PublicKey), in.Key)
+	return s.publish(ctx, by.Workspace, in.ID, in.Body, flow.EventAuthor{Kind: flow.AuthorPerson, ID: by.Person}, hex.EncodeToString(person.PublicKey), in.Key, &by)
 }
 
 // Publish appends an event on somebody's behalf: a run's, with the public key
 // of the person who started it, or "" for a schedule.
 func (s *Service) Publish(ctx context.Context, workspace, vault string, in NewEvent, author flow.EventAuthor, onBehalfOf, key string) (*flow.VaultEvent, error) {
+	return s.publish(ctx, workspace, vault, in, author, onBehalfOf, key, nil)
+}
+
+// publish appends an event; what a caller appends is on the audit record.
+func (s *Service) publish(ctx context.Context, workspace, vault string, in NewEvent, author flow.EventAuthor, onBehalfOf, key string, by *flow.Caller) (*flow.VaultEvent, error) {
 	v, err := s.c.Vaults.Vault(ctx, workspace, vault)
 	if err != nil {
 		return nil, err
@@ -69,8 +74,12 @@ func (s *Service) Publish(ctx context.Context, workspace, vault string, in NewEv
 	sum := sha256.Sum256(digest)
 	e := flow.VaultEvent{ID: s.c.NewID("evt"), Workspace: workspace, Vault: v.ID, Scope: in.Scope, Type: in.Type, Target: in.Target,
 		Payload: in.Payload, Metadata: in.Metadata, Parents: in.Parents, Author: author, OnBehalfOf: onBehalfOf, At: s.c.Clock.Now()}
+	var did []flow.Audit
+	if by != nil {
+		did = append(did, by.Did("events.append", "vault/"+v.ID, e.At, map[string]any{"event": e.ID, "scope": e.Scope, "type": e.Type, "target": e.Target}))
+	}
 	done, err := s.c.Events.AppendEvent(ctx, flow.VaultAppend{Event: e, Conversation: conversation(e.Metadata), Key: key,
-		Digest: hex.EncodeToString(sum[:]), Route: router{s.c.Clock, s.c.NewID}.route})
+		Digest: hex.EncodeToString(sum[:]), Route: router{s.c.Clock, s.c.NewID}.route}, did...)
 	if err != nil {
 		return nil, err
 	}

@@ -91,13 +91,19 @@ func (s *Service) Connect(ctx context.Context, by flow.Caller, in *ConnectIn) (*
 	if in.Body.Ceilings.A2ATokens < 0 {
 		return nil, badCeiling()
 	}
-	c, err := s.c.Connections.Connect(ctx, flow.Connection{ID: s.c.NewID("con"), Workspace: by.Workspace, Vault: v.ID, Agent: a.ID, Scopes: asked,
-		Ceiling: in.Body.Ceilings.A2ATokens, GrantedBy: by.Person, CreatedAt: s.c.Clock.Now()})
+	c := flow.Connection{ID: s.c.NewID("con"), Workspace: by.Workspace, Vault: v.ID, Agent: a.ID, Scopes: asked,
+		Ceiling: in.Body.Ceilings.A2ATokens, GrantedBy: by.Person, CreatedAt: s.c.Clock.Now()}
+	c, err = s.c.Connections.Connect(ctx, c, by.Did("connections.create", "vault/"+v.ID, c.CreatedAt, grants(c)))
 	if err != nil {
 		return nil, err
 	}
 	out := viewConnection(c)
 	return &out, nil
+}
+
+// grants is what the audit record tells of a connection.
+func grants(c flow.Connection) map[string]any {
+	return map[string]any{"agent": c.Agent, "scopes": c.Scopes, "a2aTokens": c.Ceiling}
 }
 
 func badCeiling() error {
@@ -174,7 +180,7 @@ func (s *Service) UpdateConnection(ctx context.Context, by flow.Caller, in *Upda
 		}
 		c.Ceiling = in.Body.Ceilings.A2ATokens
 	}
-	if err := s.c.Connections.UpdateConnection(ctx, c); err != nil {
+	if err := s.c.Connections.UpdateConnection(ctx, c, by.Did("connections.update", "connection/"+c.ID, s.c.Clock.Now(), grants(c))); err != nil {
 		return nil, err
 	}
 	out := viewConnection(c)
@@ -188,7 +194,9 @@ func (s *Service) RevokeConnection(ctx context.Context, by flow.Caller, in *Conn
 	if err != nil {
 		return nil, err
 	}
-	if err := s.c.Connections.RevokeConnection(ctx, by.Workspace, c.ID, s.c.Clock.Now()); err != nil {
+	now := s.c.Clock.Now()
+	did := by.Did("connections.revoke", "connection/"+c.ID, now, map[string]any{"agent": c.Agent})
+	if err := s.c.Connections.RevokeConnection(ctx, by.Workspace, c.ID, now, did); err != nil {
 		return nil, err
 	}
 	return s.GetConnection(ctx, by, in)

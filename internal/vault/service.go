@@ -11,9 +11,9 @@ import (
 
 // Store keeps vaults.
 type Store interface {
-	CreateVault(ctx context.Context, v flow.Vault) error
-	UpdateVault(ctx context.Context, v flow.Vault) error
-	DeleteVault(ctx context.Context, workspace, id string) error
+	CreateVault(ctx context.Context, v flow.Vault, audit ...flow.Audit) error
+	UpdateVault(ctx context.Context, v flow.Vault, audit ...flow.Audit) error
+	DeleteVault(ctx context.Context, workspace, id string, audit ...flow.Audit) error
 	// Vault finds by id or by name; not_found.
 	Vault(ctx context.Context, workspace, id string) (flow.Vault, error)
 	Vaults(ctx context.Context, workspace string) ([]flow.Vault, error)
@@ -22,7 +22,7 @@ type Store interface {
 // Events keeps what is in vaults.
 type Events interface {
 	// AppendEvent writes an event with what its Route says, whole or not at all.
-	AppendEvent(ctx context.Context, a flow.VaultAppend) (flow.VaultAppended, error)
+	AppendEvent(ctx context.Context, a flow.VaultAppend, audit ...flow.Audit) (flow.VaultAppended, error)
 	VaultEvents(ctx context.Context, f flow.EventFilter) ([]flow.VaultEvent, error)
 	VaultEvent(ctx context.Context, workspace, vault, id string) (flow.VaultEvent, error)
 	// Forget removes events past their retention, at most limit of them.
@@ -31,9 +31,9 @@ type Events interface {
 
 // Connections keeps who was let in.
 type Connections interface {
-	Connect(ctx context.Context, c flow.Connection) (flow.Connection, error)
-	UpdateConnection(ctx context.Context, c flow.Connection) error
-	RevokeConnection(ctx context.Context, workspace, id string, at time.Time) error
+	Connect(ctx context.Context, c flow.Connection, audit ...flow.Audit) (flow.Connection, error)
+	UpdateConnection(ctx context.Context, c flow.Connection, audit ...flow.Audit) error
+	RevokeConnection(ctx context.Context, workspace, id string, at time.Time, audit ...flow.Audit) error
 	Connection(ctx context.Context, workspace, id string) (flow.Connection, error)
 	Connections(ctx context.Context, workspace, vault string) ([]flow.Connection, error)
 }

@@ -72,7 +72,7 @@ func (s *Service) Create(ctx context.Context, by flow.Caller, in *CreateIn) (*Vi
 	}
 	v := flow.Vault{ID: s.c.NewID("vault"), Workspace: by.Workspace, Name: in.Body.Name, Owner: by.Person, Scopes: scopes,
 		RetentionDays: in.Body.RetentionDays, CreatedAt: s.c.Clock.Now()}
-	if err := s.c.Vaults.CreateVault(ctx, v); err != nil {
+	if err := s.c.Vaults.CreateVault(ctx, v, by.Did("vaults.create", "vault/"+v.ID, v.CreatedAt, map[string]any{"name": v.Name, "scopes": v.Scopes})); err != nil {
 		return nil, err
 	}
 	out := view(v)
@@ -153,7 +153,7 @@ func (s *Service) Update(ctx context.Context, by flow.Caller, in *UpdateIn) (*Vi
 	if in.Body.RetentionDays != nil {
 		v.RetentionDays = *in.Body.RetentionDays
 	}
-	if err := s.c.Vaults.UpdateVault(ctx, v); err != nil {
+	if err := s.c.Vaults.UpdateVault(ctx, v, by.Did("vaults.update", "vault/"+v.ID, s.c.Clock.Now(), map[string]any{"scopes": v.Scopes, "retentionDays": v.RetentionDays})); err != nil {
 		return nil, err
 	}
 	out := view(v)
@@ -167,7 +167,7 @@ func (s *Service) Delete(ctx context.Context, by flow.Caller, in *In) (*None, er
 	if err != nil {
 		return nil, err
 	}
-	if err := s.c.Vaults.DeleteVault(ctx, by.Workspace, v.ID); err != nil {
+	if err := s.c.Vaults.DeleteVault(ctx, by.Workspace, v.ID, by.Did("vaults.delete", "vault/"+v.ID, s.c.Clock.Now(), map[string]any{"name": v.Name})); err != nil {
 		return nil, err
 	}
 	s.feed.Moved(v.ID)
