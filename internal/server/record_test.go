@@ -47,8 +47,38 @@ func (a tenant) does(st *stop) map[string]func(o operation) (path, body string) 
 		"people.add":         as(`{"name":"x","role":"viewer"}`),
 		"people.put":         as(`{"role":"viewer"}`),
 		"people.remove":      as(""),
-		"workspaces.create":  as(`{"name":"x"}`),
-		"workspaces.put":     as(`{"name":"x"}`),
+		"recovery.claim":     onRun(""),
+		"recovery.release": func(o operation) (string, string) {
+			b := a
+			b.run = a.waiting(st)
+			st.must("POST", "/v1/recovery/"+b.run+"/0/claim", nil, nil)
+			return b.fill(o), ""
+		},
+		"workflows.publish": func(o operation) (string, string) {
+			path := strings.Replace(a.fill(o), a.workflow, "another", 1)
+			var w struct{ VersionID string }
+			st.must("POST", "/v1/workflows?publish=false", "name: another\nsteps:\n  - {type: transform, config: {value: 2}}\n", &w)
+			return path, `{"version":"` + w.VersionID + `"}`
+		},
+		"workflows.unpublish": func(o operation) (string, string) {
+			st.must("POST", "/v1/workflows", "name: short-lived\nsteps:\n  - {type: transform, config: {value: 1}}\n", nil)
+			return strings.Replace(a.fill(o), a.workflow, "short-lived", 1), ""
+		},
+		"vaults.create":     as(`{"name":"x"}`),
+		"vaults.update":     as(`{"retentionDays":1}`),
+		"vaults.delete":     as(""),
+		"events.append":     as(`{"type":"note","payload":{"text":"` + a.hidden + `"}}`),
+		"workspaces.create": as(`{"name":"x"}`),
+		"workspaces.put":    as(`{"name":"x"}`),
+	}
+}
+
+// leaveNone are operations that leave no row here, and why.
+func leaveNone() map[string]string {
+	elsewhere := "internal/vault holds that they do: no agent can be registered over REST yet"
+	return map[string]string{
+		"notices.test":       "it sends once and changes nothing here",
+		"connections.create": elsewhere, "connections.update": elsewhere, "connections.revoke": elsewhere,
 	}
 }
 
@@ -83,6 +113,9 @@ func TestEveryChangeIsOnTheRecord(t *testing.T) {
 	slices.SortStableFunc(ops, func(x, y operation) int { return last(x) - last(y) })
 	for _, o := range ops {
 		if !o.changes {
+			continue
+		}
+		if leaveNone()[o.name] != "" {
 			continue
 		}
 		sample, ok := does[o.name]

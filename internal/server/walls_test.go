@@ -57,6 +57,7 @@ type tenant struct {
 	workspace, person, member        string
 	keyID, run, gate, kase, version  string
 	server, secret, workflow, hidden string
+	vault, event                     string
 }
 
 // furnish fills the first workspace: a run that waits in the inbox, and so on.
@@ -83,6 +84,10 @@ func furnish(t *testing.T, st *stop) tenant {
 	var g struct{ CaseID string }
 	st.must("GET", "/v1/gates/"+a.gate, nil, &g)
 	a.kase = g.CaseID
+	st.must("POST", "/v1/vaults", map[string]any{"name": "vault-of-a"}, &made)
+	a.vault = made.ID
+	st.must("POST", "/v1/vaults/"+a.vault+"/events", map[string]any{"type": "note", "payload": map[string]any{"text": a.hidden}}, &made)
+	a.event = made.ID
 	return a
 }
 
@@ -97,18 +102,18 @@ func (a tenant) waiting(st *stop) string {
 // ids are what nobody of another workspace may read anywhere. The owner's own
 // is not among them: they have made the other workspace, and its record says so.
 func (a tenant) ids() []string {
-	return []string{a.workspace, a.member, a.keyID, a.run, a.gate, a.kase, a.version, a.server, a.secret, a.workflow, a.hidden, secretValue, "Member-of-a"}
+	return []string{a.workspace, a.member, a.keyID, a.run, a.gate, a.kase, a.version, a.server, a.secret, a.workflow, a.hidden, a.vault, "vault-of-a", a.event, secretValue, "Member-of-a"}
 }
 
 // fill puts the tenant's ids into a path.
 func (a tenant) fill(o operation) string {
 	id := map[string]string{"runs": a.run, "gates": a.gate, "cases": a.kase, "mcp-servers": a.server, "keys": a.keyID, "people": a.member,
-		"workspaces": a.workspace}[strings.Split(o.name, ".")[0]]
+		"workspaces": a.workspace, "vaults": a.vault, "events": a.vault, "connections": a.vault}[strings.Split(o.name, ".")[0]]
 	name := map[string]string{"secrets": a.secret}[strings.Split(o.name, ".")[0]]
 	if name == "" {
 		name = a.workflow
 	}
-	return strings.NewReplacer("{id}", id, "{name}", name, "{runId}", a.run, "{stepIndex}", "0", "{key}", "recovery.mode",
+	return strings.NewReplacer("{id}", id, "{name}", name, "{runId}", a.run, "{stepIndex}", "0", "{key}", "recovery.mode", "{event}", a.event, "{other}", a.run,
 		"{number}", "1", "{version}", a.version, "{versionId}", a.version).Replace(o.path)
 }
 
@@ -117,7 +122,7 @@ func (st *stop) state(a tenant) string {
 	st.t.Helper()
 	var b strings.Builder
 	for _, path := range []string{"/v1/runs", "/v1/runs/" + a.run, "/v1/runs/" + a.run + "/events", "/v1/gates/" + a.gate, "/v1/cases", "/v1/settings", "/v1/secrets",
-		"/v1/mcp-servers", "/v1/workflows", "/v1/people", "/v1/keys", "/v1/workspaces", "/v1/audit/head"} {
+		"/v1/mcp-servers", "/v1/workflows", "/v1/vaults", "/v1/vaults/" + a.vault + "/events", "/v1/connections", "/v1/recovery/pending", "/v1/people", "/v1/keys", "/v1/workspaces", "/v1/audit/head"} {
 		code, _, text := st.as(a.key, "GET", path, nil)
 		if code != http.StatusOK {
 			st.t.Fatalf("%s: got %d %s", path, code, text)
@@ -161,12 +166,19 @@ func (a tenant) foreign() map[string]struct {
 		body string
 		want int
 	}
-	const none, made, ok = http.StatusNotFound, http.StatusCreated, http.StatusOK
+	const none, made, ok, wrong = http.StatusNotFound, http.StatusCreated, http.StatusOK, http.StatusUnprocessableEntity
 	return map[string]answer{
 		"me.get": {"", ok}, "step-types.list": {"", ok}, "workflows.schema": {"", ok}, "recovery.schema": {"", ok},
 		"runs.list": {"", ok}, "gates.list": {"", ok}, "cases.list": {"", ok}, "recovery.pending": {"", ok}, "workflows.list": {"", ok},
 		"settings.list": {"", ok}, "settings.get": {"", ok}, "settings.delete": {"", ok}, "secrets.list": {"", ok}, "mcp-servers.list": {"", ok},
 		"keys.list": {"", ok}, "people.list": {"", ok}, "workspaces.list": {"", ok}, "audit.list": {"", ok}, "audit.head": {"", ok},
+		"cases.observed": {"", ok}, "model.usage": {"", ok}, "notices.list": {"", ok}, "vaults.list": {"", ok}, "connections.list": {"", ok},
+		"notices.test":  {"", wrong}, // it has set no receiver
+		"vaults.create": {`{"name":"vault-of-a"}`, made}, "vaults.get": {"", none}, "vaults.update": {`{"retentionDays":1}`, none}, "vaults.delete": {"", none},
+		"events.append": {`{"type":"note"}`, none}, "events.list": {"", none}, "events.get": {"", none},
+		"connections.create": {`{"agentId":"` + strings.Repeat("a", 64) + `:x"}`, none}, "connections.get": {"", none}, "connections.update": {`{}`, none}, "connections.revoke": {"", none},
+		"workflows.versions": {"", none}, "workflows.version": {"", none}, "workflows.publish": {`{"version":"` + a.version + `"}`, none}, "workflows.unpublish": {"", none},
+		"recovery.claim": {"", none}, "recovery.release": {"", none},
 		"settings.put":       {`{"value":"sync"}`, ok},
 		"secrets.put":        {`{"value":"a value of its own"}`, ok},
 		"mcp-servers.put":    {`{"url":"http://127.0.0.1:9/mcp"}`, ok}, // an id is the workspace's own choice
@@ -247,6 +259,12 @@ func TestNothingCrossesWorkspacesOverMCP(t *testing.T) {
 	}{
 		"submit_recovery_action": {map[string]any{"runId": a.run, "stepIndex": 0, "action": map[string]any{"type": "fixed_output", "diagnosis": "x", "output": map[string]any{"id": 1}}}, "not_found"},
 		"deploy_workflow":        {map[string]any{"plan": own}, ""},
+		"update_workflow":        {map[string]any{"name": a.workflow, "plan": strings.Replace(own, "own", a.workflow, 1)}, "not_found"},
+		"publish_workflow":       {map[string]any{"name": a.workflow, "version": a.version}, "not_found"},
+		"unpublish_workflow":     {map[string]any{"name": a.workflow}, "not_found"},
+		"claim_recovery_case":    {map[string]any{"runId": a.run, "stepIndex": 0}, "not_found"},
+		"release_recovery_claim": {map[string]any{"runId": a.run, "stepIndex": 0}, "not_found"},
+		"prevalidate_markdown":   {map[string]any{"markdown": "# Own\n- do it"}, ""},
 		"validate_plan":          {map[string]any{"plan": own}, ""},
 		"list_workflows":         {map[string]any{}, ""},
 		"get_workflow":           {map[string]any{"name": a.workflow}, "not_found"},
@@ -375,7 +393,7 @@ func TestWhatARoleMayNotChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tool := range tools.Tools {
-			if role == "agent" && tool.Name != "submit_recovery_action" || role == "viewer" && !tool.Annotations.ReadOnlyHint {
+			if role == "agent" && !strings.Contains(tool.Name, "recovery") || role == "viewer" && !tool.Annotations.ReadOnlyHint {
 				t.Errorf("a %s is offered %s", role, tool.Name)
 			}
 		}
