@@ -97,6 +97,7 @@ func TestEveryOperation(t *testing.T) {
 	notices(t, c)
 	keys(t, c)
 	vaults(t, c)
+	people(t, c)
 	_, err = c.CancelRun(ctx, run.ID)
 	if flow.CodeOf(err) != flow.CodeConflict {
 		t.Errorf("cancel a run that has ended: got %v, want conflict", err)

@@ -55,6 +55,8 @@ func members(t reflect.Type) []string {
 func TestTypesAreTheServers(t *testing.T) {
 	t.Parallel()
 	for name, pair := range map[string][2]reflect.Type{
+		"Person":     {reflect.TypeFor[client.Person](), reflect.TypeFor[access.PersonView]()},
+		"Workspace":  {reflect.TypeFor[client.Workspace](), reflect.TypeFor[access.WorkspaceView]()},
 		"Workflow":   {reflect.TypeFor[client.Workflow](), reflect.TypeFor[engine.WorkflowView]()},
 		"Validation": {reflect.TypeFor[client.Validation](), reflect.TypeFor[engine.ValidateOut]()},
 		"Run":        {reflect.TypeFor[client.Run](), reflect.TypeFor[engine.RunView]()},
