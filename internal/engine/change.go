@@ -86,7 +86,7 @@ func (c *change) log(n *node, inst *flow.StepInstance, status string, fill func(
 // tells the dispatcher and the watchers.
 func (c *change) commit(ctx context.Context) error {
 	d, e := c.d, c.d.e
-	if err := e.Runs.Apply(ctx, c.c); err != nil {
+	if err := e.record(ctx, d, c.c); err != nil {
 		return err
 	}
 	had := d.run.WakeSeq

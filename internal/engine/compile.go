@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 
 	"github.com/longstop-dev/longstop/internal/definition"
@@ -79,10 +80,10 @@ func (d *definitions) get(ctx context.Context, id string) (*compiled, error) {
 	}
 	var def flow.Definition
 	if err := json.Unmarshal(v.Definition, &def); err != nil {
-		return nil, flow.Errorf(flow.CodeInternal, "workflow version %s is not readable", id).Because(err)
+		return nil, unreadable(id, err)
 	}
 	if c, err = d.compile(&def); err != nil {
-		return nil, err
+		return nil, unreadable(id, err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,6 +92,13 @@ func (d *definitions) get(ctx context.Context, id string) (*compiled, error) {
 	}
 	d.have[id] = c
 	return c, nil
+}
+
+// unreadable is of a version that was checked when it was stored, and cannot
+// be read now.
+func unreadable(id string, err error) error {
+	return flow.Errorf(flow.CodeUnavailable, "workflow version %s cannot be read: its row is damaged", id).
+		Right("put the row back from a backup, or publish the workflow again for new runs").Because(errors.Join(flow.ErrUnreadable, err))
 }
 
 func (d *definitions) compile(def *flow.Definition) (*compiled, error) {

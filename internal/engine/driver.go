@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"sync/atomic"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -109,7 +110,7 @@ func decode(raw json.RawMessage) (any, error) {
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
-		return nil, flow.Errorf(flow.CodeInternal, "a stored value is not JSON").Because(err)
+		return nil, flow.Errorf(flow.CodeUnavailable, "a stored value is not JSON").Because(errors.Join(flow.ErrUnreadable, err))
 	}
 	return v, nil
 }
@@ -137,7 +138,7 @@ func (d *driver) loop() {
 			d.e.Log.Info("run was taken over", "run", d.run.ID)
 		case d.ctx.Err() != nil: // the engine stops: the next start takes it up
 		default:
-			d.e.Log.Error("run cannot be recorded; it is taken up again at the next start", "run", d.run.ID, "error", err)
+			d.e.stuck(job{runID: d.run.ID}, d.run, err)
 		}
 		return
 	}

@@ -224,7 +224,7 @@ func (e *Engine) leave() {
 func (e *Engine) do(j job) {
 	run, err := e.Runs.Run(e.ctx, "", j.runID)
 	if err != nil {
-		e.Log.Error("run cannot be read", "run", j.runID, "error", err)
+		e.stuck(j, flow.Run{ID: j.runID}, err)
 		return
 	}
 	due := run.Status == flow.RunWaiting && run.WakeSeq == j.seq
@@ -234,7 +234,7 @@ func (e *Engine) do(j job) {
 	}
 	d, err := e.load(e.ctx, run)
 	if err != nil {
-		e.Log.Error("run cannot be loaded", "run", run.ID, "error", err)
+		e.stuck(j, run, err)
 		return
 	}
 	if j.due {
@@ -254,7 +254,7 @@ func (e *Engine) do(j job) {
 	switch err := c.commit(e.ctx); {
 	case flow.CodeOf(err) == flow.CodeStale:
 	case err != nil:
-		e.Log.Error("run cannot be claimed", "run", run.ID, "error", err)
+		e.stuck(j, run, err)
 	default:
 		d.loop()
 	}

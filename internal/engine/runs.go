@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -144,6 +145,9 @@ func (e *Engine) driving(runID string) *driver {
 // cancelParked ends a run that nobody drives, and closes its gates.
 func (e *Engine) cancelParked(ctx context.Context, by flow.Caller, run flow.Run) error {
 	d, err := e.load(ctx, run)
+	if errors.Is(err, flow.ErrUnreadable) {
+		return e.end(ctx, run, flow.RunCancelled, flow.EventRunCancelled, runData{By: by.Person})
+	}
 	if err != nil {
 		return err
 	}
@@ -171,15 +175,21 @@ func (e *Engine) GetRun(ctx context.Context, by flow.Caller, in *RunIn) (*RunVie
 	if err != nil {
 		return nil, err
 	}
-	rows, err := e.Runs.Steps(ctx, run.ID)
-	if err != nil {
-		return nil, err
-	}
-	def, err := e.defs.get(ctx, run.VersionID)
-	if err != nil {
-		return nil, err
-	}
 	v := e.view(run)
+	rows, err := e.Runs.Steps(ctx, run.ID)
+	var def *compiled
+	if err == nil {
+		def, err = e.defs.get(ctx, run.VersionID)
+	}
+	if errors.Is(err, flow.ErrUnreadable) { // what is not damaged is shown
+		if v.Error == "" {
+			v.Error = err.Error()
+		}
+		return v, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	v.Steps = stepViews(def, run, rows)
 	if run.Status == flow.RunWaiting {
 		v.Gates, err = e.Records.Gates(ctx, by.Workspace, run.ID, string(flow.GateOpen), "", 100)

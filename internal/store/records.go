@@ -27,7 +27,10 @@ func journal[T any](ctx context.Context, db reader, column, runID string, after 
 		if err := r.Scan(&text); err != nil {
 			return nil, err
 		}
-		return out, json.Unmarshal([]byte(text), &out)
+		if err := json.Unmarshal([]byte(text), &out); err != nil {
+			return nil, damaged("the "+column+" of run "+runID, err)
+		}
+		return out, nil
 	})
 	var out []T
 	for _, b := range batches {
@@ -42,12 +45,14 @@ func journal[T any](ctx context.Context, db reader, column, runID string, after 
 
 // Gate reads a gate of a workspace. It answers not_found.
 func (s *Store) Gate(ctx context.Context, workspace, id string) (flow.Gate, error) {
-	g, err := scanGate(s.db.queryRow(ctx, `SELECT workspace_id, body FROM gates WHERE id = $1 AND workspace_id = $2`, id, workspace))
-	if noRows(err) {
+	g, err := scanGate(s.db.queryRow(ctx, `SELECT workspace_id, id, run_id, kind, status, body FROM gates WHERE id = $1 AND workspace_id = $2`, id, workspace))
+	switch {
+	case noRows(err):
 		return g, flow.Errorf(flow.CodeNotFound, "there is no gate %s", id)
-	}
-	if err != nil {
+	case err != nil:
 		return g, unavailable(err)
+	case g.StepIndex < 0:
+		return g, damaged("gate "+id, nil)
 	}
 	return g, nil
 }
@@ -55,7 +60,7 @@ func (s *Store) Gate(ctx context.Context, workspace, id string) (flow.Gate, erro
 // Gates lists a workspace's gates in the order they opened: those after the
 // id after, of one run if runID is given, of one status if status is.
 func (s *Store) Gates(ctx context.Context, workspace, runID, status, after string, limit int) ([]flow.Gate, error) {
-	q := `SELECT workspace_id, body FROM gates WHERE workspace_id = $1 AND id > $2`
+	q := `SELECT workspace_id, id, run_id, kind, status, body FROM gates WHERE workspace_id = $1 AND id > $2`
 	args := []any{workspace, after, limit}
 	switch {
 	case runID != "":
@@ -74,31 +79,41 @@ func (s *Store) Gates(ctx context.Context, workspace, runID, status, after strin
 // Inbox lists a workspace's open gates of kind needs_agent in the order they
 // opened: those after the id after.
 func (s *Store) Inbox(ctx context.Context, workspace, after string, limit int) ([]flow.Gate, error) {
-	rs, err := s.db.query(ctx, `SELECT workspace_id, body FROM gates
+	rs, err := s.db.query(ctx, `SELECT workspace_id, id, run_id, kind, status, body FROM gates
 		WHERE workspace_id = $1 AND id > $2 AND status = 'open' AND kind = 'needs_agent' ORDER BY id LIMIT $3`, workspace, after, limit)
 	return collect(rs, err, scanGate)
 }
 
+// scanGate gives of a damaged row what stands beside its body, with a step of
+// -1, so that one does not hide the others from a list.
 func scanGate(r row) (flow.Gate, error) {
-	var g flow.Gate
-	var workspace, body string
-	if err := r.Scan(&workspace, &body); err != nil {
+	var g, bare flow.Gate
+	var body string
+	if err := r.Scan(&bare.Workspace, &bare.ID, &bare.RunID, &bare.Kind, &bare.Status, &body); err != nil {
 		return g, err
 	}
-	err := json.Unmarshal([]byte(body), &g)
-	g.Workspace = workspace
-	return g, err
+	if json.Unmarshal([]byte(body), &g) != nil {
+		bare.StepIndex, bare.Error = -1, unreadable
+		return bare, nil
+	}
+	g.Workspace = bare.Workspace
+	return g, nil
 }
+
+// unreadable is what a list says of a damaged row.
+const unreadable = "this row of the database is damaged and cannot be read"
 
 // Case reads a case of a workspace; with an empty workspace, of any, which is
 // for the engine only. It answers not_found.
 func (s *Store) Case(ctx context.Context, workspace, id string) (flow.Case, error) {
-	c, err := scanCase(s.db.queryRow(ctx, `SELECT workspace_id, body FROM cases WHERE id = $1 AND (workspace_id = $2 OR $2 = '')`, id, workspace))
-	if noRows(err) {
+	c, err := scanCase(s.db.queryRow(ctx, `SELECT workspace_id, id, run_id, body FROM cases WHERE id = $1 AND (workspace_id = $2 OR $2 = '')`, id, workspace))
+	switch {
+	case noRows(err):
 		return c, flow.Errorf(flow.CodeNotFound, "there is no case %s", id)
-	}
-	if err != nil {
+	case err != nil:
 		return c, unavailable(err)
+	case c.StepIndex < 0:
+		return c, damaged("case "+id, nil)
 	}
 	return c, nil
 }
@@ -109,7 +124,7 @@ func (s *Store) Cases(ctx context.Context, workspace, runID, before string, limi
 	if before == "" {
 		before = "~" // after every id
 	}
-	q := `SELECT workspace_id, body FROM cases WHERE workspace_id = $1 AND id < $2`
+	q := `SELECT workspace_id, id, run_id, body FROM cases WHERE workspace_id = $1 AND id < $2`
 	args := []any{workspace, before, limit}
 	if runID != "" {
 		q += ` AND run_id = $4`
@@ -119,13 +134,18 @@ func (s *Store) Cases(ctx context.Context, workspace, runID, before string, limi
 	return collect(rs, err, scanCase)
 }
 
+// scanCase gives of a damaged row what stands beside its body, as scanGate
+// does.
 func scanCase(r row) (flow.Case, error) {
-	var c flow.Case
-	var workspace, body string
-	if err := r.Scan(&workspace, &body); err != nil {
+	var c, bare flow.Case
+	var body string
+	if err := r.Scan(&bare.Workspace, &bare.ID, &bare.RunID, &body); err != nil {
 		return c, err
 	}
-	err := json.Unmarshal([]byte(body), &c)
-	c.Workspace = workspace
-	return c, err
+	if json.Unmarshal([]byte(body), &c) != nil {
+		bare.StepIndex, bare.Outcome = -1, unreadable
+		return bare, nil
+	}
+	c.Workspace = bare.Workspace
+	return c, nil
 }
