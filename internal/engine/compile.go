@@ -75,6 +75,9 @@ func (d *definitions) get(ctx context.Context, id string) (*compiled, error) {
 		return c, nil
 	}
 	v, err := d.versions.Version(ctx, "", id)
+	if flow.CodeOf(err) == flow.CodeNotFound { // a run or a workflow names it
+		return nil, unreadable(id, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +100,7 @@ func (d *definitions) get(ctx context.Context, id string) (*compiled, error) {
 // unreadable is of a version that was checked when it was stored, and cannot
 // be read now.
 func unreadable(id string, err error) error {
-	return flow.Errorf(flow.CodeUnavailable, "workflow version %s cannot be read: its row is damaged", id).
+	return flow.Errorf(flow.CodeUnavailable, "workflow version %s cannot be read: its row is damaged or gone", id).
 		Right("put the row back from a backup, or publish the workflow again for new runs").Because(errors.Join(flow.ErrUnreadable, err))
 }
 

@@ -228,7 +228,7 @@ func (e *Engine) ListLogs(ctx context.Context, by flow.Caller, in *RecordsIn) (*
 }
 
 func (e *Engine) view(r flow.Run) *RunView {
-	return &RunView{ID: r.ID, Workflow: r.Workflow, VersionID: r.VersionID, Status: r.Status, Input: r.Input, Output: r.Output, Error: r.Error,
+	return &RunView{ID: r.ID, Workflow: r.Workflow, VersionID: r.VersionID, Status: r.Status, Input: shown(r.Input), Output: shown(r.Output), Error: r.Error,
 		Author: r.Author, CreatedAt: r.CreatedAt, FinishedAt: optional(r.FinishedAt), WakeAt: optional(r.WakeAt), Seq: r.Seq}
 }
 

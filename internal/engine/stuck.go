@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -94,4 +95,13 @@ func (e *Engine) end(ctx context.Context, run flow.Run, s flow.RunStatus, event 
 	c.c.Run.Error = data.Error
 	c.event(event, nil, data)
 	return c.commit(ctx)
+}
+
+// shown is a stored value as it can be put into an answer: what is damaged
+// must not make the rest of it unreadable.
+func shown(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || json.Valid(raw) {
+		return raw
+	}
+	return json.RawMessage(`"this value is damaged in the database and cannot be read"`)
 }
