@@ -329,4 +329,6 @@ func (d *driver) nest(n *node, inst flow.StepInstance, name string) (bool, error
 	return d.goOn(c, &inst)
 }
 
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+// millis is a duration for people; none is below zero, even if the clock was
+// set back.
+func millis(d time.Duration) float64 { return float64(max(d, 0).Microseconds()) / 1000 }
