@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,10 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // to look at what a killed process left
+	_ "github.com/jackc/pgx/v5/stdlib" // to look at what a killed process left
+	_ "modernc.org/sqlite"             // there too
+
+	"github.com/longstop-dev/longstop/internal/pgtest"
 )
 
 const threeCalls = `
@@ -76,10 +80,44 @@ func (p *process) startMany(t *testing.T, n int) []string {
 	return ids
 }
 
-// checkpointed reads which steps a dead process had recorded as done.
-func checkpointed(t *testing.T, dir string) map[string]bool {
+// place is where a server keeps what it must not forget.
+type place struct {
+	dir string // its data folder
+	url string // of a PostgreSQL database, instead of a file in the folder
+}
+
+// onEach runs a test on SQLite and on PostgreSQL.
+func onEach(t *testing.T, test func(t *testing.T, at place)) {
+	t.Parallel()
+	t.Run("SQLite", func(t *testing.T) { t.Parallel(); test(t, place{dir: t.TempDir()}) })
+	t.Run("PostgreSQL", func(t *testing.T) { t.Parallel(); test(t, place{dir: t.TempDir(), url: pgtest.URL(t)}) })
+}
+
+// serve starts the binary there.
+func (at place) serve(t *testing.T) *process {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "longstop.db"))
+	if at.url == "" {
+		return serve(t, at.dir)
+	}
+	key := filepath.Join(at.dir, "master")
+	if err := os.WriteFile(key, []byte(strings.Repeat("0123456789abcdef", 4)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, at.dir, "--database-url", at.url, "--master-key-file", key)
+}
+
+// open opens the database of a process that has ended.
+func (at place) open() (*sql.DB, error) {
+	if at.url == "" {
+		return sql.Open("sqlite", "file:"+filepath.Join(at.dir, "longstop.db"))
+	}
+	return sql.Open("pgx", at.url)
+}
+
+// checkpointed reads which steps a dead process had recorded as done.
+func checkpointed(t *testing.T, at place) map[string]bool {
+	t.Helper()
+	db, err := at.open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,18 +139,18 @@ func checkpointed(t *testing.T, dir string) map[string]bool {
 	return out
 }
 
-func TestKillWith500RunsInFlight(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+func TestKillWith500RunsInFlight(t *testing.T) { onEach(t, killWith500) }
+
+func killWith500(t *testing.T, at place) {
 	up := newUpstream(t, 150*time.Millisecond)
-	p := serve(t, dir)
+	p := at.serve(t)
 	p.define(fmt.Sprintf(threeCalls, up.URL))
 	ids := p.startMany(t, 500)
 	p.kill()
-	done := checkpointed(t, dir)
+	done := checkpointed(t, at)
 	before := up.counts()
 
-	p = serve(t, dir)
+	p = at.serve(t)
 	for _, id := range ids {
 		if r := p.finished(id); r.Status != "succeeded" {
 			t.Errorf("run %s: got %s (%s)", id, r.Status, r.Error)
@@ -136,20 +174,20 @@ func TestKillWith500RunsInFlight(t *testing.T) {
 	}
 }
 
-func TestTerminateDuringCommits(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+func TestTerminateDuringCommits(t *testing.T) { onEach(t, terminate) }
+
+func terminate(t *testing.T, at place) {
 	up := newUpstream(t, time.Millisecond)
-	p := serve(t, dir)
+	p := at.serve(t)
 	p.define(fmt.Sprintf(threeCalls, up.URL))
 	ids := p.startMany(t, 200)
 	p.signal(syscall.SIGTERM)
 	if err := p.exit(); err != nil {
 		t.Fatalf("exit after SIGTERM: got %v, want 0; %s", err, p.out)
 	}
-	done := checkpointed(t, dir)
+	done := checkpointed(t, at)
 	before := up.counts()
-	p = serve(t, dir)
+	p = at.serve(t)
 	for _, id := range ids {
 		if r := p.finished(id); r.Status != "succeeded" {
 			t.Errorf("run %s: got %s (%s)", id, r.Status, r.Error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -17,8 +18,8 @@ func (s *Service) Recovery(ctx context.Context, workspace string, layers ...map[
 	if err != nil {
 		return flow.RecoverySettings{}, err
 	}
-	if sp.baseErr != nil {
-		return flow.RecoverySettings{}, sp.baseErr
+	if err := sp.baseErrs["recovery"]; err != nil {
+		return flow.RecoverySettings{}, err
 	}
 	h := sp.base
 	for _, layer := range layers {
@@ -40,7 +41,7 @@ func (s *Service) Limits(ctx context.Context, workspace string) (flow.Limits, er
 	if err != nil {
 		return flow.Limits{}, err
 	}
-	return sp.base.limits, sp.baseErr
+	return sp.base.limits, sp.baseErrs["limits"]
 }
 
 // Gates gives what holds in a workspace for gates that wait for a person.
@@ -51,7 +52,7 @@ func (s *Service) Gates(ctx context.Context, workspace string) (flow.GatePolicy,
 	}
 	policy := sp.base.gates
 	policy.Notify = sp.notices.Ready()
-	return policy, sp.baseErr
+	return policy, sp.baseErrs["gates"]
 }
 
 // CheckRecovery says what is wrong with the recovery settings of a definition
@@ -96,10 +97,12 @@ func (s *Service) ownKeys() string {
 
 // base puts the workspace's settings over the defaults. A stored value that is
 // not right (an older version's, or one of a newer) is an error, never the
-// default in its place.
-func (s *Service) base(sp *space) (holds, error) {
+// default in its place; it is an error of those settings only that begin alike.
+func (s *Service) base(sp *space) (holds, map[string]error) {
 	var h holds
-	for key, r := range s.rules {
+	wrong := map[string]error{}
+	for _, key := range slices.Sorted(maps.Keys(s.rules)) {
+		r := s.rules[key]
 		row, set := sp.settings[key]
 		switch {
 		case r.writeOnly:
@@ -109,7 +112,9 @@ func (s *Service) base(sp *space) (holds, error) {
 			}
 		default:
 			if why := r.check(row.Value); why != "" {
-				return h, r.wrong(row.Value, why)
+				part, _, _ := strings.Cut(key, ".")
+				wrong[part] = r.wrong(row.Value, why)
+				continue
 			}
 			r.set(&h, row.Value)
 		}
@@ -124,5 +129,5 @@ func (s *Service) base(sp *space) (holds, error) {
 	if tokenOrigin(sp.settings[keyModelKey]) == originOf(h.recovery.Model.URL) {
 		h.recovery.Model.Key = sp.modelKey
 	}
-	return h, nil
+	return h, wrong
 }

@@ -17,6 +17,7 @@ const maxSecret = 64 << 10
 type SecretView struct {
 	Name      string    `json:"name"`
 	UpdatedAt time.Time `json:"updatedAt"`
+	Problem   string    `json:"problem,omitempty" doc:"Why its value cannot be used."`
 }
 
 // SecretIn names a secret.
@@ -40,7 +41,11 @@ func (s *Service) SecretsList(ctx context.Context, by flow.Caller, _ *None) (*Li
 	}
 	out := &List[SecretView]{Items: []SecretView{}}
 	for _, v := range rows {
-		out.Items = append(out.Items, SecretView{v.Name, v.UpdatedAt})
+		view := SecretView{Name: v.Name, UpdatedAt: v.UpdatedAt}
+		if _, err := s.open(by.Workspace, "secret/"+v.Name, v.Sealed); err != nil {
+			view.Problem = "its value cannot be read: store it again"
+		}
+		out.Items = append(out.Items, view)
 	}
 	return out, nil
 }
@@ -71,7 +76,7 @@ func (s *Service) SecretsPut(ctx context.Context, by flow.Caller, in *PutSecretI
 	if err := s.c.Secrets.PutSecret(ctx, row, by.Did("secrets.put", "secret/"+row.Name, row.UpdatedAt, nil)); err != nil {
 		return nil, err
 	}
-	return &SecretView{row.Name, row.UpdatedAt}, nil
+	return &SecretView{Name: row.Name, UpdatedAt: row.UpdatedAt}, nil
 }
 
 // SecretsDelete removes a secret; not_found if there is none. From then on its

@@ -84,6 +84,9 @@ func noServer(id string) error {
 
 func (m server) view() ServerView {
 	v := ServerView{ID: m.ID, URL: m.URL, Transport: m.Transport, Command: m.Command, UpdatedAt: m.UpdatedAt, Headers: []string{}}
+	if m.err != nil {
+		v.Warnings = []string{"its headers cannot be read, and it is not called: register it again"}
+	}
 	return v.with(m.headers)
 }
 
@@ -103,6 +106,9 @@ func (s *Service) Server(ctx context.Context, workspace, id string) (flow.MCPSer
 	m, ok := sp.servers[id]
 	if !ok {
 		return flow.MCPServer{}, nil, noServer(id)
+	}
+	if m.err != nil {
+		return flow.MCPServer{}, nil, m.err
 	}
 	if m.Transport == transportStdio && !s.c.AllowStdio {
 		return flow.MCPServer{}, nil, noStdio()
@@ -165,7 +171,7 @@ func (s *Service) putServer(ctx context.Context, by flow.Caller, id string, spec
 	if err := s.c.Servers.PutMCPServer(ctx, row, did); err != nil {
 		return nil, err
 	}
-	v := server{row, headers}.view()
+	v := server{row, headers, nil}.view()
 	v.Warnings = warnings
 	return &v, nil
 }

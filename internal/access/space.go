@@ -3,6 +3,8 @@ package access
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,20 +25,22 @@ type space struct {
 	values       map[string]string // secrets in the clear, by name
 	servers      map[string]server
 	masker       *secret.Masker
-	base         holds // the workspace's settings over the defaults
-	baseErr      error // a stored value is not right: only what needs settings suffers
+	base         holds            // the workspace's settings over the defaults
+	baseErrs     map[string]error // by the first part of the key: a stored value is not right, and only what needs it suffers
+	damaged      map[string]error // what is sealed and cannot be opened, by the name that it was sealed under
 }
 
 type server struct {
 	flow.MCPServer
 	headers map[string]string
+	err     error // they cannot be opened
 }
 
-// readSpace reads and opens everything of a workspace. It answers unavailable,
-// naming it, if something sealed cannot be opened: what cannot be read cannot
-// be masked either.
+// readSpace reads and opens everything of a workspace. What is damaged is
+// left out: nothing can send it, and all the rest works. It answers unavailable
+// if nothing at all opens, since then it is the key that is wrong.
 func (s *Service) readSpace(ctx context.Context, workspace string) (*space, error) {
-	sp := &space{values: map[string]string{}, servers: map[string]server{}}
+	sp := &space{values: map[string]string{}, servers: map[string]server{}, damaged: map[string]error{}}
 	var err error
 	if sp.settings, err = s.stored(ctx, workspace); err != nil {
 		return nil, err
@@ -49,36 +53,46 @@ func (s *Service) readSpace(ctx context.Context, workspace string) (*space, erro
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range secrets {
-		plain, err := s.open(workspace, "secret/"+v.Name, v.Sealed)
-		if err != nil {
-			return nil, err
+	opened := 0
+	note := func(name string, err error) bool {
+		if err == nil {
+			opened++
+			return true
 		}
-		sp.values[v.Name] = string(plain)
+		sp.damaged[name] = err
+		return false
+	}
+	for _, v := range secrets {
+		if plain, err := s.open(workspace, "secret/"+v.Name, v.Sealed); note("secret/"+v.Name, err) {
+			sp.values[v.Name] = string(plain)
+		}
 	}
 	for _, v := range servers {
 		headers, err := s.openHeaders(v)
-		if err != nil {
-			return nil, err
+		if len(v.Sealed) > 0 {
+			note("mcp-server/"+v.ID, err)
 		}
-		sp.servers[v.ID] = server{v, headers}
+		sp.servers[v.ID] = server{v, headers, err}
 	}
 	for key, to := range map[string]*string{keyAgentToken: &sp.token, keyModelKey: &sp.modelKey} {
-		row, ok := sp.settings[key]
-		if !ok {
-			continue
+		if row, ok := sp.settings[key]; ok {
+			if plain, err := s.open(workspace, "setting/"+key, row.Sealed); note("setting/"+key, err) {
+				*to = string(plain)
+			}
 		}
-		plain, err := s.open(workspace, "setting/"+key, row.Sealed)
-		if err != nil {
+	}
+	if _, ok := sp.settings[keyNotifySecret]; ok {
+		note("setting/"+keyNotifySecret, s.openNotices(workspace, sp))
+	} else {
+		sp.notices.URL = sp.settings[keyNotifyURL].Value
+	}
+	for _, name := range slices.Sorted(maps.Keys(sp.damaged)) {
+		if err := sp.damaged[name]; opened == 0 && (errors.Is(err, secret.ErrOtherKey) || errors.Is(err, secret.ErrVersion)) {
 			return nil, err
 		}
-		*to = string(plain)
-	}
-	if err := s.openNotices(workspace, sp); err != nil {
-		return nil, err
 	}
 	sp.masker = secret.NewMasker(sp.values, sp.hidden())
-	sp.base, sp.baseErr = s.base(sp)
+	sp.base, sp.baseErrs = s.base(sp)
 	return sp, nil
 }
 

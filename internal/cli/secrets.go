@@ -31,9 +31,9 @@ func (c *secretsListCmd) Run(a *app) error {
 		}
 		var rows [][]string
 		for _, v := range l.Items {
-			rows = append(rows, []string{v.Name, ago(v.UpdatedAt)})
+			rows = append(rows, []string{v.Name, ago(v.UpdatedAt), v.Problem})
 		}
-		return a.table(c.JSON, l, []string{"secret", "changed"}, rows)
+		return a.table(c.JSON, l, []string{"secret", "changed", ""}, rows)
 	})
 }
 

@@ -187,6 +187,7 @@ type ServerSpec struct {
 type Secret struct {
 	Name      string    `json:"name"`
 	UpdatedAt time.Time `json:"updatedAt"`
+	Problem   string    `json:"problem,omitempty"` // why its value cannot be used
 }
 
 // Key is an API key. The key itself is there once, when it was made.

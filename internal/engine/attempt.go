@@ -413,4 +413,6 @@ func (c *change) nest(inst flow.StepInstance, name string) error {
 	return c.commit(c.d.ctx)
 }
 
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+// millis is a duration for people; none is below zero, even if the clock was
+// set back.
+func millis(d time.Duration) float64 { return float64(max(d, 0).Microseconds()) / 1000 }

@@ -92,7 +92,7 @@ func (c *change) commit(ctx context.Context) error {
 	}
 	if err == nil {
 		c.sent = true
-		err = e.Runs.Apply(ctx, c.c)
+		err = e.record(ctx, d, c.c)
 	}
 	if err != nil {
 		undo()

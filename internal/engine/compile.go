@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 
@@ -93,15 +94,18 @@ func (d *definitions) get(ctx context.Context, id string) (*compiled, error) {
 		return c, nil
 	}
 	v, err := d.versions.Version(ctx, "", id)
+	if flow.CodeOf(err) == flow.CodeNotFound { // a run or a workflow names it
+		return nil, unreadable(id, err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	var def flow.Definition
 	if err := json.Unmarshal(v.Definition, &def); err != nil {
-		return nil, flow.Errorf(flow.CodeInternal, "workflow version %s is not readable", id).Because(err)
+		return nil, unreadable(id, err)
 	}
 	if c, err = d.compile(&def); err != nil {
-		return nil, err
+		return nil, unreadable(id, err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,6 +114,13 @@ func (d *definitions) get(ctx context.Context, id string) (*compiled, error) {
 	}
 	d.have[id] = c
 	return c, nil
+}
+
+// unreadable is of a version that was checked when it was stored, and cannot
+// be read now.
+func unreadable(id string, err error) error {
+	return flow.Errorf(flow.CodeUnavailable, "workflow version %s cannot be read: its row is damaged or gone", id).
+		Right("put the row back from a backup, or publish the workflow again for new runs").Because(errors.Join(flow.ErrUnreadable, err))
 }
 
 func (d *definitions) compile(def *flow.Definition) (*compiled, error) {

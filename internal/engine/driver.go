@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -159,7 +160,7 @@ func decode(raw json.RawMessage) (any, error) {
 	dec.UseNumber()
 	var v any
 	if err := dec.Decode(&v); err != nil {
-		return nil, flow.Errorf(flow.CodeInternal, "a stored value is not JSON").Because(err)
+		return nil, flow.Errorf(flow.CodeUnavailable, "a stored value is not JSON").Because(errors.Join(flow.ErrUnreadable, err))
 	}
 	return v, nil
 }

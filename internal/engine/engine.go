@@ -277,7 +277,7 @@ func (e *Engine) leave() {
 func (e *Engine) do(j job) {
 	run, err := e.Runs.Run(e.ctx, "", j.runID)
 	if err != nil {
-		e.Log.Error("run cannot be read", "run", j.runID, "error", err)
+		e.stuck(j, flow.Run{ID: j.runID}, err)
 		return
 	}
 	due := run.Status == flow.RunWaiting && run.WakeSeq == j.seq
@@ -287,7 +287,7 @@ func (e *Engine) do(j job) {
 	}
 	d, err := e.load(e.ctx, run)
 	if err != nil {
-		e.Log.Error("run cannot be loaded", "run", run.ID, "error", err)
+		e.stuck(j, run, err)
 		return
 	}
 	if other := e.register(d); other != nil {
@@ -314,7 +314,7 @@ func (e *Engine) do(j job) {
 	case err == nil:
 		d.loop()
 	case flow.CodeOf(err) != flow.CodeStale:
-		e.Log.Error("run cannot be claimed", "run", run.ID, "error", err)
+		e.stuck(j, run, err)
 	}
 }
 

@@ -42,7 +42,7 @@ func (d *driver) loop() {
 		d.e.Log.Info("run was taken over", "run", d.runID)
 	case d.ctx.Err() != nil: // the engine stops: the next start takes it up
 	default:
-		d.e.Log.Error("run cannot be recorded; it is taken up again at the next start", "run", d.runID, "error", err)
+		d.e.stuck(job{runID: d.runID}, d.run, err)
 	}
 }
 

@@ -68,7 +68,7 @@ func stepView(n *node, key flow.StepKey, inst *flow.StepInstance, run flow.Run, 
 	v := StepView{Index: key.Index, Iteration: key.Iteration, ID: n.ID, Type: n.Type, Title: n.Title, Status: flow.StepPending}
 	switch {
 	case inst != nil:
-		v.Status, v.Output, v.Error, v.RecoverySource, v.Message = inst.Status, inst.Output, inst.Error, inst.RecoverySource, inst.Message
+		v.Status, v.Output, v.Error, v.RecoverySource, v.Message = inst.Status, shown(inst.Output), inst.Error, inst.RecoverySource, inst.Message
 		v.CarriedFrom = inst.Progress.Carried
 		v.Attempts, v.StartedAt, v.FinishedAt = inst.Attempts, optional(inst.StartedAt), optional(inst.FinishedAt)
 		if inst.Status == flow.StepWaiting {

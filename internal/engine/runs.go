@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,6 +189,9 @@ func (e *Engine) driving(runID string) *driver {
 // cancelParked ends a run that nobody drives, and closes its gates.
 func (e *Engine) cancelParked(ctx context.Context, by flow.Caller, run flow.Run) error {
 	d, err := e.load(ctx, run)
+	if errors.Is(err, flow.ErrUnreadable) {
+		return e.end(ctx, run, flow.RunCancelled, flow.EventRunCancelled, runData{By: by.Person}, &by)
+	}
 	if err != nil {
 		return err
 	}
@@ -207,15 +211,21 @@ func (e *Engine) GetRun(ctx context.Context, by flow.Caller, in *RunIn) (*RunVie
 	if err != nil {
 		return nil, err
 	}
-	rows, err := e.Runs.Steps(ctx, run.ID)
-	if err != nil {
-		return nil, err
-	}
-	def, err := e.defs.get(ctx, run.VersionID)
-	if err != nil {
-		return nil, err
-	}
 	v := e.view(run)
+	rows, err := e.Runs.Steps(ctx, run.ID)
+	var def *compiled
+	if err == nil {
+		def, err = e.defs.get(ctx, run.VersionID)
+	}
+	if errors.Is(err, flow.ErrUnreadable) { // what is not damaged is shown
+		if v.Error == "" {
+			v.Error = err.Error()
+		}
+		return v, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	v.Steps = stepViews(def, run, rows)
 	if v.Reruns, err = e.Runs.Reruns(ctx, by.Workspace, run.ID, 100); err != nil {
 		return nil, err
@@ -257,7 +267,7 @@ func (e *Engine) ListLogs(ctx context.Context, by flow.Caller, in *RecordsIn) (*
 }
 
 func (e *Engine) view(r flow.Run) *RunView {
-	return &RunView{ID: r.ID, Workflow: r.Workflow, VersionID: r.VersionID, Status: r.Status, Input: r.Input, Output: r.Output, Error: r.Error,
+	return &RunView{ID: r.ID, Workflow: r.Workflow, VersionID: r.VersionID, Status: r.Status, Input: shown(r.Input), Output: shown(r.Output), Error: r.Error,
 		Author: r.Author, CreatedAt: r.CreatedAt, FinishedAt: optional(r.FinishedAt), WakeAt: optional(r.WakeAt), Seq: r.Seq, RerunOf: r.RerunOf, RerunFrom: r.RerunFrom}
 }
 

@@ -38,7 +38,11 @@ func (d *Desk) Decide(ctx context.Context, f flow.Failure, k flow.Case) flow.Ver
 	s, err := d.sit(ctx, f, k)
 	if err != nil {
 		d.c.Log.Error("recovery cannot read its settings", "run", f.Run.ID, "error", err)
-		return s.gate(flow.GateNeedsHuman, nil, nil, "nobody could be asked: the workspace's settings could not be read")
+		why := "nobody could be asked: the workspace's settings could not be read"
+		if flow.CodeOf(err) == flow.CodeInvalid { // which one, and what would be right
+			why += ": " + err.Error()
+		}
+		return s.gate(flow.GateNeedsHuman, nil, nil, why)
 	}
 	p := s.progress()
 	if s.settings.Mode == modeAgent && p.Round == 0 {

@@ -29,14 +29,42 @@ type stop struct {
 
 // lines keeps what the server logs.
 type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
+	mu    sync.Mutex
+	buf   bytes.Buffer
+	wrote chan struct{} // closed with every line, and made anew
 }
 
 func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.wrote != nil {
+		close(l.wrote)
+		l.wrote = nil
+	}
 	return l.buf.Write(b)
+}
+
+// await waits for a line with this text.
+func (l *lines) await(t *testing.T, text string) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		l.mu.Lock()
+		if strings.Contains(l.buf.String(), text) {
+			l.mu.Unlock()
+			return
+		}
+		if l.wrote == nil {
+			l.wrote = make(chan struct{})
+		}
+		wrote := l.wrote
+		l.mu.Unlock()
+		select {
+		case <-wrote:
+		case <-late:
+			t.Fatalf("the log does not say %q", text)
+		}
+	}
 }
 
 func (l *lines) String() string {
@@ -53,7 +81,7 @@ func begin(t *testing.T, change ...func(*server.Config)) *stop {
 	for _, f := range change {
 		f(&c)
 	}
-	st.db = c.DatabaseURL
+	st.db, st.dir = c.DatabaseURL, c.DataDir
 	var err error
 	if st.s, err = server.Start(context.Background(), c); err != nil {
 		t.Fatalf("start: %v", err)

@@ -91,9 +91,8 @@ func scanService(r row) (flow.AgentService, error) {
 		return v, err
 	}
 	v.Default, v.CreatedAt = def != 0, fromMicros(created)
-	var err error
-	v.Sealed, err = decodeBytes(sealed)
-	return v, err
+	v.Sealed = decodeBytes(sealed)
+	return v, nil
 }
 
 // CreateService stores an Agent Service. It answers conflict for a key that is

@@ -65,22 +65,23 @@ func unclaim(ctx context.Context, t tx, g *flow.Gate) error {
 // Inbox lists a workspace's open gates of kind needs_agent in the order they
 // opened: those after the id after, with the claims that hold at now.
 func (s *Store) Inbox(ctx context.Context, workspace, after string, limit int, now time.Time) ([]flow.Gate, error) {
-	rs, err := s.db.query(ctx, `SELECT g.workspace_id, g.body, c.holder, c.name, c.claimed_at, c.expires_at FROM gates g
+	rs, err := s.db.query(ctx, `SELECT g.workspace_id, g.id, g.run_id, g.kind, g.status, g.body, c.holder, c.name, c.claimed_at, c.expires_at FROM gates g
 		LEFT JOIN gate_claims c ON c.gate_id = g.id AND c.expires_at > $4
 		WHERE g.workspace_id = $1 AND g.id > $2 AND g.status = 'open' AND g.kind = 'needs_agent' ORDER BY g.id LIMIT $3`,
 		workspace, after, limit, now.UnixMicro())
 	return collect(rs, err, func(r row) (flow.Gate, error) {
-		var workspace, body string
+		var bare flow.Gate
+		var body string
 		var holder, name sql.NullString
 		var claimed, expires sql.NullInt64
-		if err := r.Scan(&workspace, &body, &holder, &name, &claimed, &expires); err != nil {
+		if err := r.Scan(&bare.Workspace, &bare.ID, &bare.RunID, &bare.Kind, &bare.Status, &body, &holder, &name, &claimed, &expires); err != nil {
 			return flow.Gate{}, err
 		}
-		g, err := readGate(workspace, body)
+		g := readGate(bare, body)
 		if holder.Valid {
-			g.Claim = &flow.Claim{GateID: g.ID, Workspace: workspace, Holder: holder.String, Name: name.String,
+			g.Claim = &flow.Claim{GateID: g.ID, Workspace: bare.Workspace, Holder: holder.String, Name: name.String,
 				ClaimedAt: instant(claimed), ExpiresAt: instant(expires)}
 		}
-		return g, err
+		return g, nil
 	})
 }

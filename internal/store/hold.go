@@ -89,6 +89,14 @@ func (h *hold) take(ctx context.Context) error {
 	if _, err := h.conn.Exec(ctx, holdSettings); err != nil {
 		return err
 	}
+	var readOnly string
+	if err := h.conn.QueryRow(ctx, `SHOW transaction_read_only`).Scan(&readOnly); err != nil {
+		return err
+	}
+	if readOnly == "on" {
+		return flow.Errorf(flow.CodeInvalid, "the database is read-only: a standby, or default_transaction_read_only is on").At("--database-url").
+			Right("name one that this user may write")
+	}
 	for try := 1; ; try++ {
 		var got bool
 		err := h.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(CAST($1 AS INTEGER), hashtext(current_schema()))`, holdClass).Scan(&got)

@@ -18,9 +18,8 @@ func scanMember(r row) (flow.Member, error) {
 		return m, err
 	}
 	m.Workspace.CreatedAt, m.Person.CreatedAt = fromMicros(founded), fromMicros(created)
-	var err error
-	m.Person.PublicKey, err = decodeBytes(public)
-	return m, err
+	m.Person.PublicKey = decodeBytes(public)
+	return m, nil
 }
 
 // Members reads who belongs to a workspace, in the order in which they were

@@ -74,12 +74,10 @@ func (s *Store) Person(ctx context.Context, id string) (flow.Person, error) {
 	if noRows(err) {
 		return p, flow.Errorf(flow.CodeNotFound, "there is no person %q", id)
 	}
-	if err == nil {
-		p.PublicKey, err = decodeBytes(public)
-	}
 	if err != nil {
 		return p, unavailable(err)
 	}
+	p.PublicKey = decodeBytes(public)
 	p.CreatedAt = fromMicros(created)
 	return p, nil
 }

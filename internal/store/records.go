@@ -28,7 +28,10 @@ func journal[T any](ctx context.Context, db reader, column, runID string, after 
 		if err := r.Scan(&text); err != nil {
 			return nil, err
 		}
-		return out, json.Unmarshal([]byte(text), &out)
+		if err := json.Unmarshal([]byte(text), &out); err != nil {
+			return nil, damaged("the "+column+" of run "+runID, err)
+		}
+		return out, nil
 	})
 	var out []T
 	for _, b := range batches {
@@ -43,12 +46,14 @@ func journal[T any](ctx context.Context, db reader, column, runID string, after 
 
 // Gate reads a gate of a workspace. It answers not_found.
 func (s *Store) Gate(ctx context.Context, workspace, id string) (flow.Gate, error) {
-	g, err := scanGate(s.db.queryRow(ctx, `SELECT workspace_id, body FROM gates WHERE id = $1 AND workspace_id = $2`, id, workspace))
-	if noRows(err) {
+	g, err := scanGate(s.db.queryRow(ctx, `SELECT workspace_id, id, run_id, kind, status, body FROM gates WHERE id = $1 AND workspace_id = $2`, id, workspace))
+	switch {
+	case noRows(err):
 		return g, flow.Errorf(flow.CodeNotFound, "there is no gate %s", id)
-	}
-	if err != nil {
+	case err != nil:
 		return g, unavailable(err)
+	case g.StepIndex < 0:
+		return g, damaged("gate "+id, nil)
 	}
 	return g, nil
 }
@@ -56,7 +61,7 @@ func (s *Store) Gate(ctx context.Context, workspace, id string) (flow.Gate, erro
 // Gates lists a workspace's gates in the order they opened: those after the
 // id after, of one run if runID is given, of one status if status is.
 func (s *Store) Gates(ctx context.Context, workspace, runID, status, after string, limit int) ([]flow.Gate, error) {
-	q := `SELECT workspace_id, body FROM gates WHERE workspace_id = $1 AND id > $2`
+	q := `SELECT workspace_id, id, run_id, kind, status, body FROM gates WHERE workspace_id = $1 AND id > $2`
 	args := []any{workspace, after, limit}
 	switch {
 	case runID != "":
@@ -72,31 +77,42 @@ func (s *Store) Gates(ctx context.Context, workspace, runID, status, after strin
 	return collect(rs, err, scanGate)
 }
 
+// scanGate gives of a damaged row what stands beside its body, with a step of
+// -1, so that one does not hide the others from a list.
 func scanGate(r row) (flow.Gate, error) {
-	var g flow.Gate
-	var workspace, body string
-	if err := r.Scan(&workspace, &body); err != nil {
-		return g, err
+	var bare flow.Gate
+	var body string
+	if err := r.Scan(&bare.Workspace, &bare.ID, &bare.RunID, &bare.Kind, &bare.Status, &body); err != nil {
+		return bare, err
 	}
-	return readGate(workspace, body)
+	return readGate(bare, body), nil
 }
 
-func readGate(workspace, body string) (flow.Gate, error) {
+// readGate reads a gate's body; of a damaged one it gives what stands beside.
+func readGate(bare flow.Gate, body string) flow.Gate {
 	var g flow.Gate
-	err := json.Unmarshal([]byte(body), &g)
-	g.Workspace = workspace
-	return g, err
+	if json.Unmarshal([]byte(body), &g) != nil {
+		bare.StepIndex, bare.Error = -1, unreadable
+		return bare
+	}
+	g.Workspace = bare.Workspace
+	return g
 }
+
+// unreadable is what a list says of a damaged row.
+const unreadable = "this row of the database is damaged and cannot be read"
 
 // Case reads a case of a workspace; with an empty workspace, of any, which is
 // for the engine only. It answers not_found.
 func (s *Store) Case(ctx context.Context, workspace, id string) (flow.Case, error) {
 	c, err := scanCase(s.db.queryRow(ctx, selectCases+` WHERE c.id = $1 AND (c.workspace_id = $2 OR $2 = '')`, id, workspace))
-	if noRows(err) {
+	switch {
+	case noRows(err):
 		return c, flow.Errorf(flow.CodeNotFound, "there is no case %s", id)
-	}
-	if err != nil {
+	case err != nil:
 		return c, unavailable(err)
+	case c.StepIndex < 0:
+		return c, damaged("case "+id, nil)
 	}
 	return c, nil
 }
@@ -118,21 +134,27 @@ func (s *Store) Cases(ctx context.Context, workspace, runID, before string, limi
 }
 
 // selectCases reads cases as scanCase takes them.
-const selectCases = `SELECT c.workspace_id, c.body, o.state, o.body FROM cases c LEFT JOIN observations o ON o.case_id = c.id`
+const selectCases = `SELECT c.workspace_id, c.id, c.run_id, c.body, o.state, o.body FROM cases c LEFT JOIN observations o ON o.case_id = c.id`
 
+// scanCase gives of a damaged row what stands beside its body, as scanGate
+// does.
 func scanCase(r row) (flow.Case, error) {
-	var c flow.Case
-	var workspace, body string
+	var c, bare flow.Case
+	var body string
 	var state, observed sql.NullString
-	if err := r.Scan(&workspace, &body, &state, &observed); err != nil {
+	if err := r.Scan(&bare.Workspace, &bare.ID, &bare.RunID, &body, &state, &observed); err != nil {
 		return c, err
 	}
-	err := json.Unmarshal([]byte(body), &c)
-	c.Workspace = workspace
-	if err == nil && state.Valid {
-		c.Observed = &flow.Observation{}
-		err = json.Unmarshal([]byte(observed.String), c.Observed)
-		c.Observed.State = flow.ObservationState(state.String)
+	if json.Unmarshal([]byte(body), &c) != nil {
+		bare.StepIndex, bare.Outcome = -1, unreadable
+		return bare, nil
 	}
+	c.Workspace = bare.Workspace
+	if !state.Valid {
+		return c, nil
+	}
+	c.Observed = &flow.Observation{}
+	err := json.Unmarshal([]byte(observed.String), c.Observed)
+	c.Observed.State = flow.ObservationState(state.String)
 	return c, err
 }

@@ -209,7 +209,10 @@ func (s *Store) Steps(ctx context.Context, runID string) ([]flow.StepInstance, e
 		}
 		v.Status, v.RecoverySource, v.Output = flow.StepStatus(status), flow.Source(source), raw(output)
 		v.StartedAt, v.FinishedAt = instant(started), instant(finished)
-		return v, json.Unmarshal([]byte(progress), &v.Progress)
+		if err := json.Unmarshal([]byte(progress), &v.Progress); err != nil {
+			return v, damaged("step "+v.StepKey.String()+" of run "+runID, err)
+		}
+		return v, nil
 	})
 }
 

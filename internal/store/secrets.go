@@ -18,9 +18,8 @@ func (s *Store) Secrets(ctx context.Context, workspace string) ([]flow.Secret, e
 			return v, err
 		}
 		v.UpdatedAt = fromMicros(updated)
-		var err error
-		v.Sealed, err = decodeBytes(sealed)
-		return v, err
+		v.Sealed = decodeBytes(sealed)
+		return v, nil
 	})
 }
 

@@ -19,12 +19,11 @@ func (s *Store) MCPServers(ctx context.Context, workspace string) ([]flow.MCPSer
 			return v, err
 		}
 		v.UpdatedAt = fromMicros(updated)
-		if err := json.Unmarshal([]byte(command), &v.Command); err != nil {
-			return v, err
+		v.Sealed = decodeBytes(sealed)
+		if json.Unmarshal([]byte(command), &v.Command) != nil {
+			v.Sealed = []byte{0} // that one cannot be used, the others can
 		}
-		var err error
-		v.Sealed, err = decodeBytes(sealed)
-		return v, err
+		return v, nil
 	})
 }
 

@@ -21,9 +21,8 @@ func (s *Store) Settings(ctx context.Context, workspace string) ([]flow.Setting,
 		if meta != "" {
 			v.Meta = []byte(meta)
 		}
-		var err error
-		v.Sealed, err = decodeBytes(sealed)
-		return v, err
+		v.Sealed = decodeBytes(sealed)
+		return v, nil
 	})
 }
 

@@ -94,6 +94,9 @@ func unavailable(err error) error {
 	if errors.As(err, &made) {
 		return made
 	}
+	if passing(err) {
+		err = errors.Join(flow.ErrLater, err)
+	}
 	return flow.Errorf(flow.CodeUnavailable, "the database cannot be used").
 		Right("check disk space, permissions and the log").Because(err)
 }
