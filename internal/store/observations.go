@@ -46,7 +46,7 @@ func (s *Store) ObservedCases(ctx context.Context, workspace, before string, lim
 	if before == "" {
 		before = "~" // after every id
 	}
-	rs, err := s.db.query(ctx, `SELECT c.workspace_id, c.body, o.state, o.body FROM observations o JOIN cases c ON c.id = o.case_id
+	rs, err := s.db.query(ctx, `SELECT c.workspace_id, c.id, c.run_id, c.body, o.state, o.body FROM observations o JOIN cases c ON c.id = o.case_id
 		WHERE o.workspace_id = $1 AND o.case_id < $2 ORDER BY o.case_id DESC LIMIT $3`, workspace, before, limit)
 	return collect(rs, err, scanCase)
 }
