@@ -156,7 +156,7 @@ func TestNoChangeIsMissed(t *testing.T) {
 // of pages of 100 wait for while answers come in, and an answer until the
 // next attempt has begun.
 func BenchmarkInbox(b *testing.B) {
-	const open, pollers = 3_000, 200
+	const open, pollers = 10_000, 200
 	h := newHarness(b)
 	h.stop()
 	h.max = 512
