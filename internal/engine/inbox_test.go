@@ -233,6 +233,9 @@ func BenchmarkInbox(b *testing.B) {
 }
 
 func p99(d []time.Duration) float64 {
+	if len(d) == 0 { // the one answer that a benchmark begins with may be faster than any poller
+		return 0
+	}
 	slices.Sort(d)
 	return float64(d[len(d)*99/100].Microseconds()) / 1000
 }
