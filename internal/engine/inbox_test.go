@@ -156,7 +156,7 @@ func TestNoChangeIsMissed(t *testing.T) {
 // of pages of 100 wait for while answers come in, and an answer until the
 // next attempt has begun.
 func BenchmarkInbox(b *testing.B) {
-	const open, pollers = 3_000, 200
+	const open, pollers = 10_000, 200
 	h := newHarness(b)
 	h.stop()
 	h.max = 512
@@ -233,6 +233,9 @@ func BenchmarkInbox(b *testing.B) {
 }
 
 func p99(d []time.Duration) float64 {
+	if len(d) == 0 { // the one answer that a benchmark begins with may be faster than any poller
+		return 0
+	}
 	slices.Sort(d)
 	return float64(d[len(d)*99/100].Microseconds()) / 1000
 }

@@ -2,6 +2,8 @@ package store
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -130,4 +132,25 @@ func TestTheOutbox(t *testing.T) {
 		wantCode(t, "sweep", s.SweepNotices(t.Context(), now.Add(time.Second)), "")
 		same(t, "swept", must(s.Notices(t.Context(), "ws", "", 10)), []flow.Notice{list[3], again})
 	})
+}
+
+// TestARunsGatesAreFoundByTheRun: among the thousands of a workspace, a run's
+// gates and cases are found without walking the others.
+func TestARunsGatesAreFoundByTheRun(t *testing.T) {
+	t.Parallel()
+	s := open(t, Options{Path: filepath.Join(t.TempDir(), "t.db")})
+	walks := func(what, index, q string, args []any) {
+		rs, err := s.db.query(t.Context(), `EXPLAIN QUERY PLAN `+q, args...)
+		plan, err := collect(rs, err, func(r row) (text string, err error) {
+			var id, parent, unused int64
+			return text, r.Scan(&id, &parent, &unused, &text)
+		})
+		if err != nil || len(plan) == 0 || !strings.Contains(plan[0], index) || strings.Contains(strings.Join(plan, "\n"), "TEMP B-TREE") {
+			t.Errorf("%s: got the plan %q, %v, want one by %s", what, plan, err, index)
+		}
+	}
+	q, args := gatesQuery("ws", "run_1", "open", "", 10)
+	walks("gates", "gates_of_run (run_id=? AND workspace_id=? AND id>?)", q, args)
+	q, args = casesQuery("ws", "run_1", "", 10)
+	walks("cases", "cases_of_run (run_id=? AND workspace_id=? AND id<?)", q, args)
 }

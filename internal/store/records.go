@@ -61,8 +61,14 @@ func (s *Store) Gate(ctx context.Context, workspace, id string) (flow.Gate, erro
 // Gates lists a workspace's gates in the order they opened: those after the
 // id after, of one run if runID is given, of one status if status is.
 func (s *Store) Gates(ctx context.Context, workspace, runID, status, after string, limit int) ([]flow.Gate, error) {
-	q := `SELECT workspace_id, id, run_id, kind, status, body FROM gates WHERE workspace_id = $1 AND id > $2`
-	args := []any{workspace, after, limit}
+	q, args := gatesQuery(workspace, runID, status, after, limit)
+	rs, err := s.db.query(ctx, q, args...)
+	return collect(rs, err, scanGate)
+}
+
+func gatesQuery(workspace, runID, status, after string, limit int) (q string, args []any) {
+	q = `SELECT workspace_id, id, run_id, kind, status, body FROM gates WHERE workspace_id = $1 AND id > $2`
+	args = []any{workspace, after, limit}
 	switch {
 	case runID != "":
 		q += ` AND run_id = $4 AND (status = $5 OR $5 = '')`
@@ -73,8 +79,7 @@ func (s *Store) Gates(ctx context.Context, workspace, runID, status, after strin
 		q += ` AND status = $4`
 		args = append(args, status)
 	}
-	rs, err := s.db.query(ctx, q+` ORDER BY id LIMIT $3`, args...)
-	return collect(rs, err, scanGate)
+	return q + ` ORDER BY id LIMIT $3`, args
 }
 
 // scanGate gives of a damaged row what stands beside its body, with a step of
@@ -120,17 +125,22 @@ func (s *Store) Case(ctx context.Context, workspace, id string) (flow.Case, erro
 // Cases lists a workspace's cases, newest first: those before the id before,
 // of one run if runID is given.
 func (s *Store) Cases(ctx context.Context, workspace, runID, before string, limit int) ([]flow.Case, error) {
+	q, args := casesQuery(workspace, runID, before, limit)
+	rs, err := s.db.query(ctx, q, args...)
+	return collect(rs, err, scanCase)
+}
+
+func casesQuery(workspace, runID, before string, limit int) (q string, args []any) {
 	if before == "" {
 		before = "~" // after every id
 	}
-	q := selectCases + ` WHERE c.workspace_id = $1 AND c.id < $2`
-	args := []any{workspace, before, limit}
+	q = selectCases + ` WHERE c.workspace_id = $1 AND c.id < $2`
+	args = []any{workspace, before, limit}
 	if runID != "" {
 		q += ` AND c.run_id = $4`
 		args = append(args, runID)
 	}
-	rs, err := s.db.query(ctx, q+` ORDER BY c.id DESC LIMIT $3`, args...)
-	return collect(rs, err, scanCase)
+	return q + ` ORDER BY c.id DESC LIMIT $3`, args
 }
 
 // selectCases reads cases as scanCase takes them.

@@ -30,3 +30,10 @@ CREATE TABLE gate_claims (
 );
 
 CREATE INDEX gates_inbox ON gates (workspace_id, id) WHERE status = 'open' AND kind = 'needs_agent';
+
+-- A run's gates and cases are few among the workspace's many: the index has to
+-- serve the workspace and the order too, or the planner walks all of them.
+DROP INDEX gates_of_run;
+CREATE INDEX gates_of_run ON gates (run_id, workspace_id, id);
+DROP INDEX cases_of_run;
+CREATE INDEX cases_of_run ON cases (run_id, workspace_id, id);
