@@ -46,7 +46,7 @@ func TestRowsAreWellFormed(t *testing.T) {
 		"recovery":            {"recovery/a2a/ask/p50", "recovery/a2a/ask/p99", "recovery/a2a/attempt/p50", "recovery/a2a/attempt/p99"},
 		"parked":              {"parked/opened", "parked/heap", "parked/resume/p50", "parked/resume/p99", "parked/resident", "parked/cpu"},
 		"kill":                {"kill/lost", "kill/again", "kill/picked-up"},
-		"growth":              {"growth/throughput", "growth/list/p99", "growth/list/deep/p99", "growth/list/workflow/p99", "growth/list/none/p99", "growth/run/p99"},
+		"growth":              {"growth/throughput", "growth/list/p99", "growth/list/deep/p99", "growth/list/workflow/p99", "growth/list/none/p99", "growth/list/other/p99", "growth/run/p99"},
 		"sandbox":             {"sandbox/not-stopped", "sandbox/late"},
 	} {
 		t.Run(only, func(t *testing.T) {

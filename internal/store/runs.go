@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -178,14 +179,38 @@ func (s *Store) Run(ctx context.Context, workspace, id string) (flow.Run, error)
 
 // Runs lists a workspace's runs, newest first, without inputs and outputs.
 func (s *Store) Runs(ctx context.Context, f flow.RunFilter) ([]flow.Run, error) {
+	q, args := listRuns(f)
+	rs, err := s.db.query(ctx, q, args...)
+	return collect(rs, err, scanRun)
+}
+
+// listRuns writes the query of a list of runs with the conditions of its
+// filter only, and for a status that few runs have in the words of an index
+// that holds just those: one text for all filters would look at every run.
+func listRuns(f flow.RunFilter) (q string, args []any) {
 	if f.Before == "" {
 		f.Before = "~" // after every id
 	}
-	rs, err := s.db.query(ctx, `SELECT id, workspace_id, workflow, version_id, status, version, owner, epoch, seq, current,
-		'null', NULL, error, author, created_at, finished_at, wake_at, wake_seq, rerun_of, rerun_from FROM runs
-		WHERE workspace_id = $1 AND id < $2 AND (workflow = $3 OR $3 = '') AND (status = $4 OR $4 = '') ORDER BY id DESC LIMIT $5`,
-		f.Workspace, f.Before, f.Workflow, f.Status, f.Limit)
-	return collect(rs, err, scanRun)
+	q = `SELECT id, workspace_id, workflow, version_id, status, version, owner, epoch, seq, current,
+		'null', NULL, error, author, created_at, finished_at, wake_at, wake_seq, rerun_of, rerun_from FROM runs WHERE id < $2`
+	args = []any{f.Workspace, f.Before, f.Limit}
+	if f.Workflow != "" {
+		args = append(args, f.Workflow)
+		q += ` AND workflow = $` + strconv.Itoa(len(args))
+	}
+	workspace := ` AND workspace_id = $1`
+	switch flow.RunStatus(f.Status) {
+	case flow.RunQueued, flow.RunRunning:
+		q += ` AND status IN ('queued', 'running')`
+		workspace = ` AND workspace_id || '' = $1` // else SQLite takes the index of all that the workspace has
+	case flow.RunWaiting, flow.RunFailed, flow.RunCancelled:
+		q += ` AND status IN ('waiting', 'failed', 'cancelled')`
+	}
+	if f.Status != "" {
+		args = append(args, f.Status)
+		q += ` AND status = $` + strconv.Itoa(len(args))
+	}
+	return q + workspace + ` ORDER BY id DESC LIMIT $3`, args
 }
 
 // Reruns lists the runs that were started again from a run, oldest first, at
