@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/longstop-dev/longstop/internal/access"
+	"github.com/longstop-dev/longstop/internal/flow"
 )
 
 // TestTheModelsKeyStaysWithItsOrigin holds for each way in which the URL may
@@ -67,5 +68,23 @@ func TestTheModelSaysWhatItNeeds(t *testing.T) {
 	}
 	if problems := w.CheckRecovery(map[string]string{"model.url": "https://x.example"}); len(problems) != 1 {
 		t.Errorf("a definition may not say where it is: %v", problems)
+	}
+}
+
+// TestADamagedModelSettingStopsTheModel: a budget that cannot be read must not
+// become none, where the model is what answers.
+func TestADamagedModelSettingStopsTheModel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	row := flow.Setting{Workspace: w.by.Workspace, Key: "model.daily_tokens", Value: "many", UpdatedBy: w.by.Person, UpdatedAt: w.clock.Now()}
+	if err := w.store.PutSetting(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Recovery(t.Context(), w.by.Workspace); err != nil {
+		t.Errorf("the rules do not need it: %v", err)
+	}
+	_, err := w.Recovery(t.Context(), w.by.Workspace, map[string]string{"recovery.builtin": "model"})
+	if flow.CodeOf(err) != flow.CodeInvalid || !strings.Contains(err.Error(), "model.daily_tokens") {
+		t.Errorf("the model does: got %v, want invalid, naming it", err)
 	}
 }

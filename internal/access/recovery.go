@@ -32,6 +32,9 @@ func (s *Service) Recovery(ctx context.Context, workspace string, layers ...map[
 			s.rules[key].set(&h, value)
 		}
 	}
+	if h.recovery.Builtin == "model" {
+		return h.recovery, sp.baseErrs["model"]
+	}
 	return h.recovery, nil
 }
 

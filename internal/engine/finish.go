@@ -154,7 +154,16 @@ func (c *change) closeGates(ctx context.Context) error {
 	for _, row := range c.d.rows {
 		gated = gated || row.Progress.GateID != "" && row.Status == flow.StepWaiting
 	}
-	for after := ""; gated; {
+	if !gated {
+		return nil
+	}
+	return c.closeOpenGates(ctx)
+}
+
+// closeOpenGates closes all gates of the run that the store has as open, apart
+// from those that the change speaks of already.
+func (c *change) closeOpenGates(ctx context.Context) error {
+	for after, more := "", true; more; {
 		page, err := c.d.e.Records.Gates(ctx, c.d.workspace, c.d.runID, string(flow.GateOpen), after, 500)
 		if err != nil {
 			return err
@@ -169,7 +178,7 @@ func (c *change) closeGates(ctx context.Context) error {
 			key := flow.StepKey{Index: g.StepIndex, Iteration: g.Iteration}
 			c.event(flow.EventGateClosed, &key, gateData{GateID: g.ID, Kind: g.Kind})
 		}
-		gated = len(page) == 500
+		more = len(page) == 500
 	}
 	return nil
 }

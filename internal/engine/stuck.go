@@ -79,17 +79,11 @@ func (e *Engine) stuck(j job, run flow.Run, err error) {
 // gates; by is who wanted that, nil if nobody did.
 func (e *Engine) end(ctx context.Context, run flow.Run, s flow.RunStatus, event string, data runData, by *flow.Caller) error {
 	d := &driver{stage: stage{e: e, runID: run.ID, workspace: run.Workspace}, run: run, rows: map[flow.StepKey]*flow.StepInstance{}}
-	gates, err := e.Records.Gates(ctx, run.Workspace, run.ID, string(flow.GateOpen), "", 100)
-	if err != nil {
-		return err
-	}
 	c := d.begin()
 	c.c.Claim = true // whoever may be about to drive it is refused
 	c.c.Run.Epoch++
-	for _, g := range gates {
-		g.Status, g.RemindAt = flow.GateClosed, nil
-		c.gate(g)
-		c.event(flow.EventGateClosed, nil, gateData{GateID: g.ID, Kind: g.Kind})
+	if err := c.closeOpenGates(ctx); err != nil {
+		return err
 	}
 	c.finish(s)
 	c.c.Run.Error = data.Error

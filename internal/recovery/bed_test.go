@@ -73,6 +73,8 @@ func (b *bed) id(prefix string) string {
 }
 
 func (b *bed) Recovery(_ context.Context, _ string, layers ...map[string]string) (flow.RecoverySettings, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.layers = layers
 	return b.settings, b.broken
 }
@@ -110,7 +112,7 @@ type fake struct {
 
 	mu      sync.Mutex
 	asked   []flow.Question
-	allowed []time.Duration // until the deadline that came along
+	allowed chan time.Duration // if set: told how long it is until the deadline that came along
 }
 
 func (f *fake) Name() string { return f.name }
@@ -118,10 +120,10 @@ func (f *fake) Name() string { return f.name }
 func (f *fake) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
 	f.mu.Lock()
 	f.asked = append(f.asked, q)
-	if at, ok := ctx.Deadline(); ok {
-		f.allowed = append(f.allowed, time.Until(at))
-	}
 	f.mu.Unlock()
+	if at, ok := ctx.Deadline(); ok && f.allowed != nil {
+		f.allowed <- time.Until(at)
+	}
 	if f.panics {
 		panic("boom")
 	}
