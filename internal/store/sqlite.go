@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"net/url"
+	"os"
 	"sync"
 
 	"github.com/pressly/goose/v3"
@@ -24,6 +25,11 @@ type sqlite struct {
 }
 
 func openSQLite(path string) (database, error) {
+	// A new file is its owner's alone, whatever folder it is in; what SQLite
+	// makes beside it gets the same mode. Errors are for the driver to find.
+	if f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err == nil {
+		f.Close()
+	}
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)&_pragma=temp_store(memory)"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -349,5 +350,22 @@ func same(t *testing.T, what string, got, want any) {
 	w, _ := json.Marshal(want)
 	if string(g) != string(w) {
 		t.Errorf("%s:\n got %s\nwant %s", what, g, w)
+	}
+}
+
+// TestTheFileIsItsOwnersAlone: also in a folder that others may read.
+func TestTheFileIsItsOwnersAlone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "t.db")
+	s := open(t, Options{Path: path})
+	create(t, s, "run_1")
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != 0o600 {
+			t.Errorf("t.db%s: mode %o, want 600", suffix, got)
+		}
 	}
 }
