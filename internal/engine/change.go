@@ -82,12 +82,12 @@ func (c *change) log(n *node, inst *flow.StepInstance, status string, fill func(
 // driver's picture of the run, and tells the dispatcher and the watchers.
 func (c *change) commit(ctx context.Context) error {
 	d, e := c.d, c.d.e
-	c.tell(ctx)
 	undo, err := d.lay(c.c.Steps)
 	if err == nil && c.c.Run.Status == flow.RunRunning {
 		err = c.stand()
 	}
 	if err == nil {
+		c.tell(ctx) // once it is known whether the run ends with it
 		err = c.remember()
 	}
 	if err == nil {
