@@ -220,10 +220,7 @@ func TestAWaitCostsARowAndStopsTheClock(t *testing.T) {
 	if v.Steps[0].Output != nil {
 		t.Errorf("output before it is due: got %s", v.Steps[0].Output)
 	}
-	if err := h.eng.Settled(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-	wantEqual(t, "driven runs", h.eng.Active(), 0)
+	h.undriven(id)
 	h.clock.Advance(48 * time.Hour)
 	v = h.ended(id)
 	wantStatus(t, v, flow.RunSucceeded)

@@ -184,6 +184,20 @@ func (h *harness) waits(runID string) *engine.RunView {
 	return h.await(runID, "waiting", func(v *engine.RunView) bool { return v.Status == flow.RunWaiting })
 }
 
+// undriven checks that nobody drives any run, once these have been put down:
+// that a run waits is seen a moment before its driver has ended.
+func (h *harness) undriven(runIDs ...string) {
+	h.t.Helper()
+	for _, id := range runIDs {
+		if err := h.eng.Settled(context.Background(), id); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	if n := h.eng.Active(); n != 0 {
+		h.t.Errorf("driven runs: got %d, want none", n)
+	}
+}
+
 func (h *harness) events(runID string) []string {
 	h.t.Helper()
 	l, err := h.eng.ListEvents(context.Background(), by, &engine.RecordsIn{ID: runID, Limit: 1000})
