@@ -225,7 +225,7 @@ func TestAParkedBranchDoesNotKeepTheOthers(t *testing.T) {
 		list(flow.Step{Type: "b"})))}, ``)
 	<-work.begun
 	v := h.await(id, "parked in three branches", func(v *engine.RunView) bool {
-		return len(v.Gates) == 1 && v.Steps[1].Status == flow.StepWaiting && v.Steps[3].Status == flow.StepWaiting
+		return len(v.Gates) == 1 && v.Steps[1].Status == flow.StepWaiting && v.Steps[3].Status == flow.StepWaiting && v.Steps[4].Status == flow.StepWaiting
 	})
 	wantEqual(t, "statuses", statuses(v), "p:running s1:waiting s2:pending s3:waiting s4:waiting s5:running")
 	wantEqual(t, "run", v.Status, flow.RunRunning)
