@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -23,12 +24,13 @@ type Config struct {
 	Notices   Notices
 	Access    Access
 	Vaults    Vaults
-	Guard     Guard                       // default access.Guard
-	Ready     func(context.Context) error // whether the database answers; nil for always
-	Version   string                      // of the binary
-	PublicURL string                      // where outsiders reach this server; "" leaves it out
-	Clock     flow.Clock                  // default the machine's
-	Log       *slog.Logger                // default none
+	Guard     Guard                                          // default access.Guard
+	Ready     func(context.Context) error                    // whether the database answers; nil for always
+	JWKS      func(context.Context) (json.RawMessage, error) // the keys to verify execution tokens with; nil for none
+	Version   string                                         // of the binary
+	PublicURL string                                         // where outsiders reach this server; "" leaves it out
+	Clock     flow.Clock                                     // default the machine's
+	Log       *slog.Logger                                   // default none
 	Limits    Limits
 }
 
@@ -119,6 +121,7 @@ func New(c Config) *API {
 // mount mounts every resource.
 func (a *API) mount() {
 	mountHealth(a, a.c.Ready)
+	mountJWKS(a, a.c.JWKS)
 	mountWorkflows(a, a.c.Engine)
 	mountVersions(a, a.c.Engine)
 	mountRuns(a, a.c.Engine)

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -104,6 +105,22 @@ func TestNothingIsThere(t *testing.T) {
 	}
 	if a := b.do("BREW", "/v1/runs", "", ""); a.status != 405 {
 		t.Errorf("a made-up method: got %d, want 405", a.status)
+	}
+}
+
+func TestJWKS(t *testing.T) {
+	t.Parallel()
+	fail := error(nil)
+	b := newBed(t, func(c *api.Config) {
+		c.JWKS = func(context.Context) (json.RawMessage, error) { return json.RawMessage(`{"keys":[{"kid":"k"}]}`), fail }
+	})
+	a := b.do("GET", "/.well-known/jwks.json", "", "", "Authorization", "")
+	if a.status != 200 || a.body != `{"keys":[{"kid":"k"}]}` || a.header.Get("Content-Type") != "application/jwk-set+json" {
+		t.Errorf("keys: got %d %q %v", a.status, a.body, a.header)
+	}
+	fail = errors.New("no database " + planted)
+	if a := b.do("GET", "/.well-known/jwks.json", "", "", "Authorization", ""); a.status != 503 || strings.Contains(a.body, planted) {
+		t.Errorf("no database: got %d %q, want 503 without why", a.status, a.body)
 	}
 }
 

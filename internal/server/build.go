@@ -13,6 +13,7 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/access"
+	"github.com/longstop-dev/longstop/internal/agent/token"
 	"github.com/longstop-dev/longstop/internal/api"
 	"github.com/longstop-dev/longstop/internal/dispatch"
 	"github.com/longstop-dev/longstop/internal/egress"
@@ -45,6 +46,7 @@ type parts struct {
 	courier *notify.Courier
 	tools   *responder.Tools
 	vaults  *vault.Service
+	mint    *token.Mint
 	api     *api.API
 	mcp     *mcp.Face
 }
@@ -85,6 +87,7 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 		Node: ident.New("node"), MaxActive: c.MaxActive, Log: c.Log, Told: p.courier.Poke, PublicURL: c.links})
 	p.vaults = vault.New(vault.Config{Vaults: p.store, Events: p.store, Connections: p.store, Agents: p.store, People: p.store,
 		Clock: c.Clock, NewID: ident.New})
+	p.mint = token.New(p.store, keyring, c.PublicURL, c.Clock, ident.New)
 	p.api = p.face(c)
 	return p, nil
 }
@@ -161,7 +164,7 @@ func Validate(name string, src []byte) (*flow.Definition, error) {
 
 // face makes the handler of what the server shows outside.
 func (p *parts) face(c Config) *api.API {
-	rest := api.New(api.Config{Engine: p.engine, Notices: p.courier, Access: p.access, Recovery: p.desk, Vaults: p.vaults, Ready: p.store.Ping,
+	rest := api.New(api.Config{Engine: p.engine, Notices: p.courier, Access: p.access, Recovery: p.desk, Vaults: p.vaults, Ready: p.store.Ping, JWKS: p.mint.Keys,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
 	var ops []flow.Op
 	for _, o := range rest.Operations() {
@@ -178,7 +181,7 @@ func (p *parts) face(c Config) *api.API {
 // OpsOverMCP names the operations that are declared with the face mcp, and
 // those that it offers.
 func OpsOverMCP() (declared, offered []string) {
-	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, courier: &notify.Courier{}, tools: &responder.Tools{}, store: &store.Store{}, vaults: &vault.Service{}}
+	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, courier: &notify.Courier{}, tools: &responder.Tools{}, store: &store.Store{}, vaults: &vault.Service{}, mint: &token.Mint{}}
 	for _, o := range p.face(Config{}).Operations() {
 		if slices.Contains(o.Faces, "mcp") {
 			declared = append(declared, o.Name)
