@@ -74,9 +74,13 @@ func (c *Client) exchange(ctx context.Context, r request) (*response, error) {
 	req.Header.Set("A2A-Version", r.version)
 	do := c.HTTP
 	if r.target != nil {
-		scrub = scrubber(r.target.Token)
+		t, err := r.target.minted(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		scrub = scrubber(t.Token)
 		do = withoutRedirects(do)
-		if err := authorize(req, *r.target); err != nil {
+		if err := authorize(req, t); err != nil {
 			return nil, err
 		}
 	}
@@ -102,6 +106,22 @@ func (c *Client) exchange(ctx context.Context, r request) (*response, error) {
 	}
 	out.tooLarge = int64(len(out.body)) > limit
 	return out, nil
+}
+
+// minted is the target with a token made for this one request, if it mints.
+func (t Target) minted(ctx context.Context, req *http.Request) (Target, error) {
+	if t.Mint == nil {
+		return t, nil
+	}
+	origin, err := Origin(req.URL.String())
+	if err != nil {
+		return t, fault(ErrToken, "%v", err)
+	}
+	t.NeedToken, t.TokenOrigin = true, origin
+	if t.Token, err = t.Mint(ctx, origin); err != nil {
+		return t, &Fault{Kind: ErrToken, Detail: "it could not be made", Cause: err}
+	}
+	return t, nil
 }
 
 // authorize attaches the token if the request goes to the origin that the

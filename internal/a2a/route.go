@@ -1,5 +1,7 @@
 package a2a
 
+import "context"
+
 // Purpose says which of the two specifications governs a call: they differ in
 // what is tried when a card does not say enough.
 type Purpose int
@@ -19,6 +21,10 @@ type Target struct {
 	Token       string // sent as a bearer token, only to TokenOrigin
 	TokenOrigin string // scheme, host and port, as [Origin] writes them
 	NeedToken   bool   // fail with ErrToken rather than call an endpoint without the token
+
+	// Mint makes a token for one request to an origin, instead of Token; nil
+	// where the target needs none. When it fails, nothing is sent.
+	Mint func(ctx context.Context, origin string) (string, error)
 }
 
 // Route is one form of asking at one place. The one that worked is returned

@@ -2,6 +2,8 @@ package flow
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -139,5 +141,34 @@ type TurnWrite struct {
 	Job    *Job         // with a new context, or a new LastAt
 	Events []VaultEvent // of its vault; they get the next sequence numbers
 	Spent  int64        // tokens to add to the connection
-	Warned bool         // the warning at 80% is among the events
+	// Close makes further events of the connection as it is inside the
+	// transaction, Spent added; warned says that the warning is among them. It
+	// may run more than once and asks nobody. Nil makes none.
+	Close func(c Connection) (events []VaultEvent, warned bool)
+}
+
+// Alias is the part of an agent's id behind the public key.
+func Alias(agent string) string {
+	_, name, _ := strings.Cut(agent, ":")
+	return name
+}
+
+// Echo is the metadata of an answer to the event: its correlation, unchanged;
+// nil if it has none.
+func (e *VaultEvent) Echo() json.RawMessage {
+	var m EventMetadata
+	if len(e.Metadata) == 0 || json.Unmarshal(e.Metadata, &m) != nil || len(m.Correlation) == 0 {
+		return nil
+	}
+	return slices.Concat(json.RawMessage(`{"correlation":`), m.Correlation, json.RawMessage(`}`))
+}
+
+// Conversation is what names the Job that the event belongs to; "" for the
+// one without a name.
+func (e *VaultEvent) Conversation() string {
+	var m EventMetadata
+	if len(e.Metadata) == 0 || json.Unmarshal(e.Metadata, &m) != nil {
+		return "" // it was checked at the append
+	}
+	return m.Conversation
 }

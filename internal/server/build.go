@@ -14,6 +14,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/access"
 	"github.com/longstop-dev/longstop/internal/agent/token"
+	"github.com/longstop-dev/longstop/internal/agent/turn"
 	"github.com/longstop-dev/longstop/internal/api"
 	"github.com/longstop-dev/longstop/internal/dispatch"
 	"github.com/longstop-dev/longstop/internal/egress"
@@ -47,6 +48,7 @@ type parts struct {
 	tools   *responder.Tools
 	vaults  *vault.Service
 	mint    *token.Mint
+	turns   *turn.Driver
 	api     *api.API
 	mcp     *mcp.Face
 }
@@ -88,6 +90,8 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.vaults = vault.New(vault.Config{Vaults: p.store, Events: p.store, Connections: p.store, Agents: p.store, People: p.store,
 		Clock: c.Clock, NewID: ident.New})
 	p.mint = token.New(p.store, keyring, c.PublicURL, c.Clock, ident.New)
+	p.turns = turn.New(turn.Config{Store: p.store, Wire: agents{wire}, Tokens: p.mint, Feed: p.vaults, Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64, Log: c.Log})
+	p.vaults.Listen(p.turns)
 	p.api = p.face(c)
 	return p, nil
 }
@@ -96,6 +100,9 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 func (p *parts) close() error {
 	if p.mcp != nil {
 		p.mcp.Close()
+	}
+	if p.turns != nil {
+		p.turns.Stop(context.Background())
 	}
 	if p.courier != nil {
 		p.courier.Stop()

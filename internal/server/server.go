@@ -70,6 +70,9 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.parts.engine.Start(ctx); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	if err := s.parts.turns.Start(ctx); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	s.parts.courier.Start()
 	s.http = &http.Server{Handler: s.parts.api, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
@@ -136,6 +139,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.http.Close()
 	}
+	s.parts.turns.Stop(ctx)
 	s.parts.engine.Stop(ctx)
 	s.parts.desk.Stop(ctx)
 	return errors.Join(err, s.undo())

@@ -97,15 +97,36 @@ func (s *Store) WriteTurn(ctx context.Context, w flow.TurnWrite) ([]flow.VaultEv
 				return err
 			}
 		}
-		if w.Spent > 0 || w.Warned {
-			err := t.send(ctx, nil, `UPDATE connections SET spent = spent + $2, warned = CASE WHEN $3 = 1 THEN 1 ELSE warned END WHERE id = $1`, v.Connection, w.Spent, flag(w.Warned))
-			if err != nil {
-				return err
-			}
+		last, err := settle(ctx, t, &w)
+		if err != nil {
+			return err
 		}
+		events = append(events, last...)
 		return number(ctx, t, v.Vault, events)
 	})
 	return events, err
+}
+
+// settle adds what a turn has cost to its connection, and has the last events
+// made of it.
+func settle(ctx context.Context, t tx, w *flow.TurnWrite) ([]flow.VaultEvent, error) {
+	if w.Spent == 0 && w.Close == nil {
+		return nil, nil
+	}
+	c, err := scanConnection(t.queryRow(ctx, `SELECT `+connectionColumns+` FROM connections WHERE id = $1`, w.Turn.Connection))
+	if err != nil {
+		return nil, err
+	}
+	c.Spent += w.Spent
+	var events []flow.VaultEvent
+	warned := false
+	if w.Close != nil {
+		events, warned = w.Close(c)
+	}
+	if w.Spent == 0 && !warned {
+		return events, nil
+	}
+	return events, t.send(ctx, nil, `UPDATE connections SET spent = spent + $2, warned = CASE WHEN $3 = 1 THEN 1 ELSE warned END WHERE id = $1`, c.ID, w.Spent, flag(warned))
 }
 
 // number appends events behind what their vault holds.

@@ -272,7 +272,13 @@ func TestWriteTurn(t *testing.T) {
 		wantCode(t, "of an older version", err, flow.CodeStale)
 		turn.Version, turn.Status, turn.NextAt, turn.FinishedAt = 3, flow.TurnDone, time.Time{}, at().Add(time.Minute)
 		job.ContextID, job.LastAt = "ctx", turn.FinishedAt
-		events, err := s.WriteTurn(t.Context(), flow.TurnWrite{Turn: turn, Job: &job, Events: []flow.VaultEvent{event("evt_3"), event("evt_4")}, Spent: 81, Warned: true})
+		events, err := s.WriteTurn(t.Context(), flow.TurnWrite{Turn: turn, Job: &job, Events: []flow.VaultEvent{event("evt_3")}, Spent: 81,
+			Close: func(c flow.Connection) ([]flow.VaultEvent, bool) {
+				if c.Spent != 81 || c.Ceiling != 100 {
+					t.Errorf("the connection when the turn ends: %+v", c)
+				}
+				return []flow.VaultEvent{event("evt_4")}, true
+			}})
 		if err != nil || len(events) != 2 || events[0].Seq != 2 || events[1].Seq != 3 {
 			t.Fatalf("done: %+v, %v", events, err)
 		}

@@ -78,7 +78,7 @@ func (s *Service) publish(ctx context.Context, workspace, vault string, in NewEv
 	if by != nil {
 		did = append(did, by.Did("events.append", "vault/"+v.ID, e.At, map[string]any{"event": e.ID, "scope": e.Scope, "type": e.Type, "target": e.Target}))
 	}
-	done, err := s.c.Events.AppendEvent(ctx, flow.VaultAppend{Event: e, Conversation: conversation(e.Metadata), Key: key,
+	done, err := s.c.Events.AppendEvent(ctx, flow.VaultAppend{Event: e, Conversation: e.Conversation(), Key: key,
 		Digest: hex.EncodeToString(sum[:]), Route: router{s.c.Clock, s.c.NewID}.route}, did...)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func (r router) route(in flow.Routing) flow.Routed {
 		out.Ended, job = &ended, nil
 	}
 	if job == nil {
-		job = &flow.Job{ID: r.newID("job"), Workspace: e.Workspace, Connection: c.ID, Vault: e.Vault, Scope: e.Scope, Key: conversation(e.Metadata),
+		job = &flow.Job{ID: r.newID("job"), Workspace: e.Workspace, Connection: c.ID, Vault: e.Vault, Scope: e.Scope, Key: e.Conversation(),
 			Idle: seconds(in.Agent.Manifest.IdleTimeout)}
 	} else {
 		kept := *job
@@ -49,8 +49,8 @@ func (r router) route(in flow.Routing) flow.Routed {
 
 // refused answers an event that no agent may see.
 func (r router) refused(e flow.VaultEvent, why string) flow.Routed {
-	payload := map[string]string{"agentId": e.Target, "agent": alias(e.Target), "text": "", "error": why, "code": flow.TurnNotConnected}
+	payload := map[string]string{"agentId": e.Target, "agent": flow.Alias(e.Target), "text": "", "state": "", "jobId": "", "taskId": "", "error": why, "code": flow.TurnNotConnected}
 	body, _ := json.Marshal(payload) // strings always marshal
 	return flow.Routed{Answer: &flow.VaultEvent{ID: r.newID("evt"), Workspace: e.Workspace, Vault: e.Vault, Scope: e.Scope, Type: flow.EventAgentAnswered,
-		Payload: body, Metadata: echo(e.Metadata), Parents: []string{e.ID}, Author: flow.EventAuthor{Kind: flow.AuthorSystem, ID: "longstop"}, At: r.now.Now()}}
+		Payload: body, Metadata: e.Echo(), Parents: []string{e.ID}, Author: flow.EventAuthor{Kind: flow.AuthorSystem, ID: "longstop"}, At: r.now.Now()}}
 }

@@ -1,0 +1,224 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/longstop-dev/longstop/internal/a2a"
+	"github.com/longstop-dev/longstop/internal/flow"
+)
+
+// The pauses of a turn, by the external-agent contract.
+const (
+	pollFirst  = 500 * time.Millisecond
+	pollMost   = 10 * time.Second
+	pollFactor = 1.5
+
+	requestTimeout = 30 * time.Second // of a poll, and of reading a card
+	storePause     = 200 * time.Millisecond
+	storeMost      = 30 * time.Second
+)
+
+// tryPauses are the pauses before the second and the third try, to which up to
+// half as much is added.
+func tryPauses() []time.Duration { return []time.Duration{5 * time.Second, 30 * time.Second} }
+
+// step takes an entry's turn one step further and says when it has something
+// to do again, or that it is done with, because it was answered or because
+// it is gone with its vault.
+func (d *Driver) step(e *entry) (next time.Time, done bool) {
+	ctx := d.ctx
+	next, done, err := d.advance(ctx, e)
+	switch code := flow.CodeOf(err); {
+	case err == nil:
+		e.fails = 0
+		return next, done
+	case ctx.Err() != nil:
+		return d.c.Clock.Now(), false // it is taken up at the next start
+	case code == flow.CodeStale, code == flow.CodeNotFound:
+		// Somebody else has moved it, or its vault was removed: what is stored counts.
+		fresh, err := d.c.Store.NextTurn(ctx, e.job)
+		if flow.CodeOf(err) == flow.CodeNotFound {
+			return time.Time{}, true
+		}
+		if err == nil {
+			e.turn = fresh
+		}
+	}
+	e.fails++
+	pause := min(storePause<<min(e.fails, 10), storeMost)
+	d.c.Log.Warn("turn: cannot go on now", slog.String("job", e.job), slog.String("turn", e.turn.ID), slog.Duration("again in", pause), slog.Any("error", err))
+	return d.c.Clock.Now().Add(pause), false
+}
+
+// advance does what is next. Its error is the database's; what an agent does
+// wrong is written into the turn.
+func (d *Driver) advance(ctx context.Context, e *entry) (time.Time, bool, error) {
+	if e.turn.ID == "" {
+		t, err := d.c.Store.NextTurn(ctx, e.job)
+		if flow.CodeOf(err) == flow.CodeNotFound {
+			return time.Time{}, true, nil
+		}
+		if err != nil {
+			return time.Time{}, false, err
+		}
+		e.turn, e.flaps = t, 0
+		if t.NextAt.After(d.c.Clock.Now()) || e.polls() {
+			return t.NextAt, false, nil
+		}
+	}
+	s := &session{Driver: d, e: e, t: &e.turn}
+	if e.polls() {
+		return s.poll(ctx)
+	}
+	return s.begin(ctx)
+}
+
+// session is one step of a turn: what was read for it.
+type session struct {
+	*Driver
+	e *entry
+	t *flow.Turn
+
+	ask flow.VaultEvent
+	con flow.Connection
+	job flow.Job
+	way path
+}
+
+// path is over which route a try goes, and what its requests need. It is
+// stored with the turn, so that a task is polled where it was started even if
+// the card has changed since.
+type path struct {
+	a2a.Route
+	Card  string `json:"card,omitempty"`  // the URL of the card
+	Token bool   `json:"token,omitempty"` // the card requires an execution token
+}
+
+// read reads what every step needs. Its error is the store's: not_found for
+// what went with the vault.
+func (s *session) read(ctx context.Context) error {
+	var err error
+	if s.con, err = s.c.Store.Connection(ctx, s.t.Workspace, s.t.Connection); err != nil {
+		return err
+	}
+	if s.job, err = s.c.Store.Job(ctx, s.t.Workspace, s.t.Job); err != nil {
+		return err
+	}
+	s.ask, err = s.c.Store.VaultEvent(ctx, s.t.Workspace, s.t.Vault, s.t.EventID)
+	if flow.CodeOf(err) == flow.CodeNotFound { // past its retention
+		s.ask = flow.VaultEvent{ID: s.t.EventID, Workspace: s.t.Workspace, Vault: s.t.Vault, Scope: s.t.Scope}
+		err = nil
+	}
+	return err
+}
+
+// write stores the turn as it is with what goes with it, and tells the feed.
+func (s *session) write(ctx context.Context, w flow.TurnWrite) error {
+	w.Turn = *s.t
+	w.Turn.Version++
+	events, err := s.c.Store.WriteTurn(ctx, w)
+	if err != nil {
+		return err
+	}
+	*s.t = w.Turn
+	s.c.Feed.Published(events)
+	return nil
+}
+
+// begin sends the message of a turn that is queued, or whose message may not
+// have arrived.
+func (s *session) begin(ctx context.Context) (time.Time, bool, error) {
+	if err := s.read(ctx); err != nil {
+		return time.Time{}, false, err
+	}
+	now := s.c.Clock.Now()
+	if code, why := s.barred(); code != "" {
+		return s.end(ctx, verdict{code: code, why: why})
+	}
+	agent, err := s.c.Store.Agent(ctx, s.t.Workspace, s.t.Agent)
+	switch {
+	case flow.CodeOf(err) == flow.CodeNotFound:
+		return s.end(ctx, verdict{code: flow.TurnNotConnected, why: "the agent is not registered any more"})
+	case err != nil:
+		return time.Time{}, false, err
+	}
+	p := &s.t.Progress
+	if s.t.Status == flow.TurnQueued || !now.Before(p.Deadline) { // else a try goes on whose message may have arrived
+		p.Try++
+		p.Deadline = now.Add(flow.TurnTimeout)
+	}
+	if p.MessageID == "" {
+		p.MessageID = s.c.NewID("msg")
+	}
+	target, bad := s.target(ctx, agent.Manifest.Card)
+	if bad != nil {
+		return s.failed(ctx, *bad)
+	}
+	s.t.Status, s.t.NextAt = flow.TurnSending, time.Time{}
+	if err := s.write(ctx, flow.TurnWrite{}); err != nil { // before the first byte
+		return time.Time{}, false, err
+	}
+	limit, cancel := context.WithTimeout(ctx, p.Deadline.Sub(now))
+	defer cancel()
+	answer, route, err := s.c.Wire.Send(limit, target, s.message())
+	if err != nil {
+		return s.failed(ctx, judge(err))
+	}
+	s.way.Route = route
+	return s.heard(ctx, answer)
+}
+
+// barred says why an agent may not be asked now; "" if it may. A turn that has
+// begun is not held up by the ceiling.
+func (s *session) barred() (code, why string) {
+	p := s.t.Progress
+	switch {
+	case !s.con.RevokedAt.IsZero():
+		return flow.TurnConnectionRevoked, "the agent's connection to this vault was revoked"
+	case !s.con.Grants(s.t.Scope):
+		return flow.TurnNotConnected, "the agent's connection does not grant the scope " + s.t.Scope
+	case p.Try == 0 && s.con.Ceiling > 0 && s.con.Spent > s.con.Ceiling:
+		return flow.TurnCeilingReached, ceilingText(s.con)
+	case len(s.ask.Payload) == 0:
+		return flow.TurnTimedOut, "the asking event was past its retention before the agent could be asked"
+	}
+	return "", ""
+}
+
+// target reads the card and decides whom to call and with what credential.
+func (s *session) target(ctx context.Context, cardURL string) (a2a.Target, *verdict) {
+	limit, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	card, err := s.c.Wire.Card(limit, s.t.Workspace, cardURL)
+	if err != nil {
+		v := judgeCard(err)
+		return a2a.Target{}, &v
+	}
+	token, err := card.NeedsToken()
+	if err != nil {
+		return a2a.Target{}, &verdict{code: flow.TurnCardInvalid, why: err.Error(), final: true}
+	}
+	s.way = path{Card: cardURL, Token: token}
+	return s.aim(card), nil
+}
+
+// aim is the target of a request of this turn.
+func (s *session) aim(card *a2a.Card) a2a.Target {
+	t := a2a.Target{Purpose: a2a.ForAgent, URL: s.way.Card, Card: card}
+	if s.way.Token {
+		t.Mint = s.mint
+	}
+	return t
+}
+
+// store keeps the way with the turn.
+func (p path) stored() json.RawMessage {
+	b, err := json.Marshal(p)
+	if err != nil {
+		return nil // strings and flags always marshal
+	}
+	return b
+}
