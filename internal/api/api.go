@@ -24,6 +24,7 @@ type Config struct {
 	Notices   Notices
 	Access    Access
 	Vaults    Vaults
+	Registry  Registry
 	Guard     Guard                                          // default access.Guard
 	Ready     func(context.Context) error                    // whether the database answers; nil for always
 	JWKS      func(context.Context) (json.RawMessage, error) // the keys to verify execution tokens with; nil for none
@@ -135,6 +136,8 @@ func (a *API) mount() {
 	mountSecrets(a, a.c.Access)
 	mountKeys(a, a.c.Access)
 	mountVaults(a, a.c.Vaults)
+	mountAgents(a, a.c.Registry)
+	mountAgentServices(a, a.c.Registry)
 	mountPeople(a, a.c.Access)
 	mountWorkspaces(a, a.c.Access)
 	mountAudit(a, a.c.Access)

@@ -14,8 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/access"
+	"github.com/longstop-dev/longstop/internal/agent/registry"
 	"github.com/longstop-dev/longstop/internal/api"
+	"github.com/longstop-dev/longstop/internal/bucket"
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/flow/flowtest"
@@ -59,7 +62,12 @@ func newBed(t *testing.T, change ...func(*api.Config)) *bed {
 		t.Fatalf("bootstrap: %v", err)
 	}
 	vaults := vault.New(vault.Config{Vaults: s, Events: s, Connections: s, Agents: s, People: s, Clock: b.clock, NewID: ident.New})
-	c := api.Config{Engine: b.eng, Recovery: b.desk, Notices: notices{}, Access: b.access, Vaults: vaults, Ready: s.Ping, Version: "1.2.3", PublicURL: "https://stop.example", Clock: b.clock,
+	keyring, err := secret.NewKeyring(make([]byte, secret.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := registry.New(registry.Config{Agents: s, Services: s, People: s, Cards: noCards{}, Sealer: keyring, Buckets: bucket.Options{Dir: t.TempDir()}, Clock: b.clock, NewID: ident.New})
+	c := api.Config{Registry: agents, Engine: b.eng, Recovery: b.desk, Notices: notices{}, Access: b.access, Vaults: vaults, Ready: s.Ping, Version: "1.2.3", PublicURL: "https://stop.example", Clock: b.clock,
 		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, f := range change {
 		f(&c)
@@ -68,6 +76,13 @@ func newBed(t *testing.T, change ...func(*api.Config)) *bed {
 	b.srv = httptest.NewServer(b.api)
 	t.Cleanup(func() { b.api.Close(); b.srv.Close() })
 	return b
+}
+
+// noCards has no card anywhere.
+type noCards struct{}
+
+func (noCards) Card(context.Context, string, string) (*a2a.Card, error) {
+	return nil, a2a.ErrUnreachable
 }
 
 // outside has an agent card at every URL.

@@ -68,7 +68,7 @@ func TestOpenAPIIsWhole(t *testing.T) {
 				t.Errorf("%s: %s is not described as an Error", op.Name, status)
 			}
 		}
-		if _, located := o.Responses["201"].Headers["Location"]; located != slices.Contains([]string{"workflows.create", "runs.start", "runs.rerun", "mcp-servers.create", "people.add", "vaults.create", "events.append", "connections.create"}, o.OperationID) {
+		if _, located := o.Responses["201"].Headers["Location"]; located != slices.Contains([]string{"workflows.create", "runs.start", "runs.rerun", "mcp-servers.create", "people.add", "vaults.create", "events.append", "connections.create", "agents.push"}, o.OperationID) {
 			t.Errorf("%s: Location described: %t", op.Name, located)
 		}
 		if strings.Count(op.Path, "{") > 0 && len(o.Parameters) == 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/longstop-dev/longstop/internal/access"
+	"github.com/longstop-dev/longstop/internal/agent/registry"
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/notify"
@@ -195,4 +196,29 @@ type Secrets interface {
 	SecretsList(context.Context, flow.Caller, *access.None) (*access.List[access.SecretView], error)
 	SecretsPut(context.Context, flow.Caller, *access.PutSecretIn) (*access.SecretView, error)
 	SecretsDelete(context.Context, flow.Caller, *access.SecretIn) (*access.None, error)
+}
+
+// Agents registers agents that are hosted elsewhere.
+type Agents interface {
+	Push(context.Context, flow.Caller, *registry.PushIn) (*registry.PushOut, error)
+	ListAgents(context.Context, flow.Caller, *registry.None) (*registry.List[registry.AgentView], error)
+	GetAgent(context.Context, flow.Caller, *registry.AgentIn) (*registry.AgentView, error)
+	RemoveAgent(context.Context, flow.Caller, *registry.AgentIn) (*registry.None, error)
+}
+
+// AgentServices keeps the keys that register agents, and the buckets of their
+// manifests.
+type AgentServices interface {
+	CreateService(context.Context, flow.Caller, *registry.CreateServiceIn) (*registry.ServiceView, error)
+	ListServices(context.Context, flow.Caller, *registry.None) (*registry.List[registry.ServiceView], error)
+	Rotate(context.Context, flow.Caller, *registry.RotateIn) (*registry.RotateOut, error)
+	CreateBucket(context.Context, flow.Caller, *registry.CreateBucketIn) (*registry.BucketView, error)
+	ListBuckets(context.Context, flow.Caller, *registry.None) (*registry.List[registry.BucketView], error)
+	Reindex(context.Context, flow.Caller, *registry.ReindexIn) (*registry.ReindexOut, error)
+}
+
+// Registry is what this face needs of the registry.
+type Registry interface {
+	Agents
+	AgentServices
 }

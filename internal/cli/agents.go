@@ -15,7 +15,11 @@ import (
 )
 
 type agentsCmd struct {
-	Test agentsTestCmd `cmd:"" help:"Send an agent a sample failure: is it found, what does it answer, would that be taken?"`
+	List   agentsListCmd   `cmd:"" help:"The agents that are registered."`
+	Show   agentsShowCmd   `cmd:"" help:"An agent and its versions."`
+	Remove agentsRemoveCmd `cmd:"" help:"Take an agent out of the registry."`
+	Try    agentsTryCmd    `cmd:"" help:"One turn of an agent, live."`
+	Test   agentsTestCmd   `cmd:"" help:"Send an agent a sample failure: is it found, what does it answer, would that be taken?"`
 }
 
 type agentsTestCmd struct {

@@ -30,31 +30,36 @@ const (
 
 // commands is the tree of commands: a field each.
 type commands struct {
-	Demo       demoCmd       `cmd:"" help:"The main job in one process: real runs that break, mended by agents over A2A and MCP."`
-	Dev        devCmd        `cmd:"" help:"Serve on this machine for development: 127.0.0.1:8080, data in ./.longstop."`
-	Serve      serveCmd      `cmd:"" help:"Serve."`
-	Init       initCmd       `cmd:"" help:"Write a commented workflow with a step that fails, and how to set your agent."`
-	Run        runCmd        `cmd:"" help:"Run a workflow file and follow it live."`
-	Validate   validateCmd   `cmd:"" help:"Check workflow files: what is wrong, where, and what would be right."`
-	StepTypes  stepTypesCmd  `cmd:"" help:"The step types, and the config of each."`
-	Workflows  workflowsCmd  `cmd:"" help:"Workflows: list, show, apply a folder, publish, unpublish, versions, diff."`
-	Runs       runsCmd       `cmd:"" help:"Start, list, show, follow, cancel, retry, rerun and compare runs."`
-	Logs       logsCmd       `cmd:"" help:"A run's step log."`
-	Gates      gatesCmd      `cmd:"" help:"Runs that wait for someone: list, show, answer."`
-	Cases      casesCmd      `cmd:"" help:"Frozen failures: list, show, export, replay."`
-	Settings   settingsCmd   `cmd:"" help:"The workspace's settings."`
-	Notices    noticesCmd    `cmd:"" help:"Signed webhooks to notify.url: list, test."`
-	Secrets    secretsCmd    `cmd:"" help:"The workspace's secrets."`
-	Keys       keysCmd       `cmd:"" help:"API keys."`
-	People     peopleCmd     `cmd:"" help:"Who belongs to the workspace, and their roles."`
-	Workspaces workspacesCmd `cmd:"" help:"Workspaces."`
-	Audit      auditCmd      `cmd:"" help:"Who changed what: list, verify, export."`
-	MCPServers mcpServersCmd `cmd:"" name:"mcp-servers" help:"The MCP servers of the workspace."`
-	Agents     agentsCmd     `cmd:"" help:"Try a recovery agent before it is trusted."`
-	Conform    conformCmd    `cmd:"" help:"Try a recovery agent with forty failures: contract, time, safety."`
-	Bench      benchCmd      `cmd:"" help:"Measure this binary against its bars, beside what the machine could do."`
-	Health     healthCmd     `cmd:"" help:"Whether the server and its database answer, by exit code."`
-	Version    versionCmd    `cmd:"" help:"The version."`
+	Demo        demoCmd        `cmd:"" help:"The main job in one process: real runs that break, mended by agents over A2A and MCP."`
+	Dev         devCmd         `cmd:"" help:"Serve on this machine for development: 127.0.0.1:8080, data in ./.longstop."`
+	Serve       serveCmd       `cmd:"" help:"Serve."`
+	Init        initCmd        `cmd:"" help:"Write a commented workflow with a step that fails, and how to set your agent."`
+	Run         runCmd         `cmd:"" help:"Run a workflow file and follow it live."`
+	Validate    validateCmd    `cmd:"" help:"Check workflow files: what is wrong, where, and what would be right."`
+	StepTypes   stepTypesCmd   `cmd:"" help:"The step types, and the config of each."`
+	Workflows   workflowsCmd   `cmd:"" help:"Workflows: list, show, apply a folder, publish, unpublish, versions, diff."`
+	Runs        runsCmd        `cmd:"" help:"Start, list, show, follow, cancel, retry, rerun and compare runs."`
+	Logs        logsCmd        `cmd:"" help:"A run's step log."`
+	Gates       gatesCmd       `cmd:"" help:"Runs that wait for someone: list, show, answer."`
+	Cases       casesCmd       `cmd:"" help:"Frozen failures: list, show, export, replay."`
+	Settings    settingsCmd    `cmd:"" help:"The workspace's settings."`
+	Notices     noticesCmd     `cmd:"" help:"Signed webhooks to notify.url: list, test."`
+	Secrets     secretsCmd     `cmd:"" help:"The workspace's secrets."`
+	Keys        keysCmd        `cmd:"" help:"API keys."`
+	People      peopleCmd      `cmd:"" help:"Who belongs to the workspace, and their roles."`
+	Workspaces  workspacesCmd  `cmd:"" help:"Workspaces."`
+	Audit       auditCmd       `cmd:"" help:"Who changed what: list, verify, export."`
+	MCPServers  mcpServersCmd  `cmd:"" name:"mcp-servers" help:"The MCP servers of the workspace."`
+	Agents      agentsCmd      `cmd:"" help:"Agents: list, show, remove, try a registered one; test one that mends."`
+	Push        pushCmd        `cmd:"" help:"Register an agent that is hosted elsewhere, by the URL of its card."`
+	Services    servicesCmd    `cmd:"" help:"Agent Services, whose keys register agents: list, create, rotate."`
+	Buckets     bucketsCmd     `cmd:"" help:"Where manifests of agents are kept: list, create, reindex."`
+	Vaults      vaultsCmd      `cmd:"" help:"Vaults: list, create, show, delete; append events, list and follow them."`
+	Connections connectionsCmd `cmd:"" help:"Which agents a vault's owner lets in: list, create, update, revoke."`
+	Conform     conformCmd     `cmd:"" help:"Try a recovery agent with forty failures: contract, time, safety."`
+	Bench       benchCmd       `cmd:"" help:"Measure this binary against its bars, beside what the machine could do."`
+	Health      healthCmd      `cmd:"" help:"Whether the server and its database answer, by exit code."`
+	Version     versionCmd     `cmd:"" help:"The version."`
 }
 
 // app is what every command gets.
@@ -106,7 +111,7 @@ func (a *app) run() error {
 	case a.args[0] == "help":
 		a.args = append(a.args[1:], "--help")
 	}
-	parsed, err := parser.Parse(a.args)
+	parsed, err := parser.Parse(joined(a.args))
 	if help {
 		return nil
 	}
@@ -162,6 +167,7 @@ func exitCode(ctx context.Context, err error) int {
 type connection struct {
 	Endpoint string `env:"LONGSTOP_ENDPOINT" placeholder:"URL" help:"The server to talk to. Without it: the one that holds the data folder, else one inside this process."`
 	Key      string `env:"LONGSTOP_KEY" placeholder:"KEY" help:"The API key for --endpoint."`
+	Env      string `env:"LONGSTOP_ENV" aliases:"preset" placeholder:"NAME" help:"A named profile, with endpoint and key, of the file $LONGSTOP_CONFIG or ~/.config/longstop/config.yaml. Also --preset."`
 	Data     string `env:"LONGSTOP_DATA" default:"./.longstop" placeholder:"DIR" help:"The data folder."`
 	JSON     bool   `name:"json" env:"LONGSTOP_JSON" help:"Print JSON."`
 
@@ -195,6 +201,10 @@ type session struct {
 // open connects: to the server named, to the one that holds the folder, or to
 // one that it starts in this process on that folder.
 func (c connection) open(a *app) (*session, error) {
+	c, err := c.profiled()
+	if err != nil {
+		return nil, err
+	}
 	if c.Endpoint != "" {
 		if c.Key == "" {
 			return nil, flow.Errorf(flow.CodeInvalid, "there is no key for %s", c.Endpoint).At("--key").Right("give --key or LONGSTOP_KEY")

@@ -27,6 +27,7 @@ type serving struct {
 	BootstrapKeyFile string   `env:"LONGSTOP_BOOTSTRAP_KEY_FILE" placeholder:"FILE" help:"The first owner's key, instead of one that is made and printed. Else LONGSTOP_BOOTSTRAP_KEY."`
 	PublicURL        string   `env:"LONGSTOP_PUBLIC_URL" placeholder:"URL" help:"How outsiders reach this server."`
 	EgressAllow      []string `env:"LONGSTOP_EGRESS_ALLOW" placeholder:"PLACE" help:"A place that outbound calls may reach although it is not public: CIDR or host[:port]. Repeatable."`
+	BucketRoot       []string `env:"LONGSTOP_BUCKET_ROOT" placeholder:"PLACE" help:"A folder, or s3://NAME/PREFIX?endpoint=URL&region=REGION, below which workspaces may have buckets. Repeatable. Without any, buckets are folders of the data folder."`
 	ReadyJSON        bool     `env:"LONGSTOP_READY_JSON" help:"Print one line of JSON when ready: url, and on the first start key."`
 	LogFormat        string   `env:"LONGSTOP_LOG_FORMAT" enum:"text,json" default:"text" help:"text or json, on standard error."`
 	LogLevel         string   `env:"LONGSTOP_LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"debug, info, warn or error."`
@@ -96,6 +97,7 @@ func (c serving) serve(a *app, config server.Config, then func(*server.Server)) 
 	config.MasterKey, config.MasterKeyFile = os.Getenv("LONGSTOP_MASTER_KEY"), c.MasterKeyFile
 	config.DatabaseURL = c.DatabaseURL
 	config.PublicURL, config.EgressAllow, config.MaxActive = c.PublicURL, c.EgressAllow, c.MaxActive
+	config.BucketRoots = c.BucketRoot
 	config.Log = c.logger(a.err)
 	var err error
 	if config.BootstrapKey, err = c.bootstrapKey(); err != nil {

@@ -2,7 +2,9 @@ package client_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
@@ -97,6 +99,7 @@ func TestEveryOperation(t *testing.T) {
 	notices(t, c)
 	keys(t, c)
 	vaults(t, c)
+	agents(t, c)
 	people(t, c)
 	_, err = c.CancelRun(ctx, run.ID)
 	if flow.CodeOf(err) != flow.CodeConflict {
@@ -359,6 +362,51 @@ func notices(t *testing.T, c *client.Client) {
 	}
 	if _, err := c.TestNotice(t.Context()); flow.CodeOf(err) != flow.CodeInvalid {
 		t.Errorf("a test without a receiver: got %v, want invalid", err)
+	}
+}
+
+// agents registers an agent that is hosted elsewhere and gives its service a
+// new key.
+func agents(t *testing.T, c *client.Client) {
+	t.Helper()
+	ctx := t.Context()
+	card := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"name":"My Helper","description":"helps","url":"http://%s/rpc"}`, r.Host)
+	}))
+	t.Cleanup(card.Close)
+	service := ok[*client.AgentService](t)(c.CreateAgentService(ctx, client.NewAgentService{Name: "ours"}))
+	if l := ok[*client.List[client.AgentService]](t)(c.AgentServices(ctx)); len(l.Items) != 1 || !l.Items[0].Default || l.Items[0].Bucket == "" {
+		t.Errorf("services: %+v", l.Items)
+	}
+	other := ok[*client.Bucket](t)(c.CreateBucket(ctx, client.NewBucket{}))
+	if l := ok[*client.List[client.Bucket]](t)(c.Buckets(ctx)); len(l.Items) != 2 || l.Items[0].ID != service.Bucket || other.Default {
+		t.Errorf("buckets: %+v", l.Items)
+	}
+	p := ok[*client.Pushed](t)(c.PushAgent(ctx, client.Push{Kind: "external", Card: card.URL, Bucket: service.Bucket, AsPubkey: service.PublicKey}))
+	if p.AgentID != service.PublicKey+":my-helper" || p.Card != card.URL+"/.well-known/agent-card.json" || p.Called != "1.0.0" {
+		t.Errorf("pushed: %+v", p)
+	}
+	if got := ok[*client.RegisteredAgent](t)(c.Agent(ctx, "my-helper")); got.ID != p.AgentID || len(got.Versions) != 1 {
+		t.Errorf("agent: %+v", got)
+	}
+	if l := ok[*client.List[client.RegisteredAgent]](t)(c.Agents(ctx)); len(l.Items) != 1 || l.Items[0].Kind != "external" {
+		t.Errorf("agents: %+v", l.Items)
+	}
+	ok[*client.Vault](t)(c.CreateVault(ctx, client.NewVault{Name: "talks"}))
+	con := ok[*client.Connection](t)(c.Connect(ctx, "talks", client.NewConnection{Agent: p.AgentID}))
+	rotated := ok[*client.Rotated](t)(c.RotateAgentService(ctx, service.PublicKey))
+	moved := ok[*client.Connection](t)(c.Connection(ctx, con.ID))
+	if len(rotated.Agents) != 1 || moved.Agent != rotated.Agents[0] || moved.Agent != rotated.Service.PublicKey+":my-helper" {
+		t.Errorf("rotated: %+v, connection %+v", rotated, moved)
+	}
+	if got := ok[*client.Reindexed](t)(c.Reindex(ctx, service.Bucket)); got.Indexed != 1 || len(got.Left) != 0 {
+		t.Errorf("reindexed: %+v", got)
+	}
+	if err := c.RemoveAgent(ctx, "my-helper"); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Agent(ctx, moved.Agent); flow.CodeOf(err) != flow.CodeNotFound {
+		t.Errorf("removed: %v", err)
 	}
 }
 

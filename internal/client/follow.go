@@ -31,7 +31,17 @@ const (
 // each's error, ctx's, and what the server refuses; unavailable if a server
 // that did answer has not come back within [Options.Patience].
 func (c *Client) Follow(ctx context.Context, runID string, after int64, each func(flow.Event) error) error {
-	f := &following{c: c, run: runID, after: after, each: each}
+	return follow(ctx, &following[flow.Event]{c: c, path: at("/v1/runs/", runID, "/events"), after: after, each: each, seq: func(e *flow.Event) int64 { return e.Seq }})
+}
+
+// FollowVault is [Client.Follow] for the events of a vault, which have no last
+// one: it returns nil when the vault is removed.
+func (c *Client) FollowVault(ctx context.Context, vault string, after int64, each func(flow.VaultEvent) error) error {
+	return follow(ctx, &following[flow.VaultEvent]{c: c, path: at("/v1/vaults/", vault, "/events"), after: after, each: each, seq: func(e *flow.VaultEvent) int64 { return e.Seq }})
+}
+
+func follow[E any](ctx context.Context, f *following[E]) error {
+	c := f.c
 	broke := c.o.Clock.Now() // when a connection was lost that had been of use
 	wait := firstWait
 	for {
@@ -63,17 +73,18 @@ func (c *Client) Follow(ctx context.Context, runID string, after int64, each fun
 }
 
 // following is one call of Follow.
-type following struct {
+type following[E any] struct {
 	c      *Client
-	run    string
+	path   string
 	after  int64
-	each   func(flow.Event) error
+	each   func(E) error
+	seq    func(*E) int64
 	opened int   // connections that were made
 	given  error // what each returned
 }
 
 // final tells an error that trying again would not mend.
-func (f *following) final(err error) bool {
+func (f *following[E]) final(err error) bool {
 	if f.given != nil || f.opened == 0 {
 		return true
 	}
@@ -85,7 +96,7 @@ func (f *following) final(err error) bool {
 }
 
 // once follows over one connection: nil after the run's last event.
-func (f *following) once(ctx context.Context) error {
+func (f *following[E]) once(ctx context.Context) error {
 	live := make(chan struct{}, 1)
 	seen := func() {
 		select {
@@ -109,24 +120,24 @@ func (f *following) once(ctx context.Context) error {
 			return f.closed(err)
 		}
 		seen()
-		var e flow.Event
+		var e E
 		if kind != websocket.MessageText || json.Unmarshal(data, &e) != nil {
 			return foreign(http.StatusSwitchingProtocols, nil)
 		}
-		if e.Seq <= f.after {
+		if f.seq(&e) <= f.after {
 			continue
 		}
 		if err := f.each(e); err != nil {
 			f.given = err
 			return err
 		}
-		f.after = e.Seq
+		f.after = f.seq(&e)
 	}
 }
 
-func (f *following) dial(ctx context.Context, seen func()) (*websocket.Conn, error) {
+func (f *following[E]) dial(ctx context.Context, seen func()) (*websocket.Conn, error) {
 	q := url.Values{"after": {strconv.FormatInt(f.after, 10)}}
-	conn, resp, err := websocket.Dial(ctx, f.c.url(at("/v1/runs/", f.run, "/events"), q), &websocket.DialOptions{
+	conn, resp, err := websocket.Dial(ctx, f.c.url(f.path, q), &websocket.DialOptions{
 		HTTPClient: f.c.o.HTTP, HTTPHeader: f.c.header(), Subprotocols: []string{"longstop.v1"},
 		OnPingReceived: func(context.Context, []byte) bool { seen(); return true },
 	})
@@ -141,7 +152,7 @@ func (f *following) dial(ctx context.Context, seen func()) (*websocket.Conn, err
 }
 
 // closed reads why a connection ended.
-func (f *following) closed(err error) error {
+func (f *following[E]) closed(err error) error {
 	switch websocket.CloseStatus(err) {
 	case websocket.StatusNormalClosure:
 		return nil
@@ -153,7 +164,7 @@ func (f *following) closed(err error) error {
 
 // watch breaks a connection over which nothing comes: the server pings a
 // follower that has nothing to read.
-func (f *following) watch(conn *websocket.Conn, live, done <-chan struct{}) {
+func (f *following[E]) watch(conn *websocket.Conn, live, done <-chan struct{}) {
 	for {
 		tick, stop := f.c.o.Clock.After(f.c.o.Quiet)
 		select {

@@ -16,7 +16,7 @@ import (
 // To add a package, give it a line here: say which kind it is (a leaf, a
 // service, a face) and list as little as it needs.
 func layers() map[string][]string {
-	leaves := []string{"definition", "expr", "sandbox", "egress", "secret", "bucket", "notify", "a2a", "mcpclient", "ident", "watch"}
+	leaves := []string{"definition", "expr", "sandbox", "egress", "secret", "bucket", "notify", "a2a", "mcpclient", "ident", "watch", "phrase"}
 	services := []string{"step", "engine", "recovery", "responder", "agent", "vault", "trigger", "connector", "access", "dispatch"}
 	allow := map[string][]string{
 		// The vocabulary: the standard library and nothing else.
@@ -24,6 +24,7 @@ func layers() map[string][]string {
 
 		// Leaf helpers do one thing and know no service.
 		"ident":      {},
+		"phrase":     {"flow"},
 		"watch":      {},
 		"expr":       {"flow"},
 		"definition": {"flow", "expr"},
@@ -51,7 +52,7 @@ func layers() map[string][]string {
 		// The way in from outside, and the parts that join everything.
 		"client": {"flow"},
 		"show":   {"flow"},
-		"cli":    {"client", "server", "demo", "bench", "show", "flow", "definition", "conform", "egress", "examples", "chain"},
+		"cli":    {"client", "server", "demo", "bench", "show", "flow", "definition", "conform", "egress", "examples", "chain", "phrase"},
 		// It measures what the others make, and writes what they write.
 		"bench":        {"server", "engine", "store", "sandbox", "client", "show", "flow", "ident"},
 		"demo":         {"server", "client", "show", "flow", "agentkit"},

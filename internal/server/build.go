@@ -13,9 +13,11 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/access"
+	"github.com/longstop-dev/longstop/internal/agent/registry"
 	"github.com/longstop-dev/longstop/internal/agent/token"
 	"github.com/longstop-dev/longstop/internal/agent/turn"
 	"github.com/longstop-dev/longstop/internal/api"
+	"github.com/longstop-dev/longstop/internal/bucket"
 	"github.com/longstop-dev/longstop/internal/dispatch"
 	"github.com/longstop-dev/longstop/internal/egress"
 	"github.com/longstop-dev/longstop/internal/engine"
@@ -36,21 +38,22 @@ import (
 
 // parts are what a server is made of, in the order in which they are made.
 type parts struct {
-	store   *store.Store
-	pool    *mcpclient.Pool
-	sandbox *sandbox.Sandbox
-	access  *access.Service
-	agents  *responder.A2A
-	model   *responder.Model
-	desk    *recovery.Desk
-	engine  *engine.Engine
-	courier *notify.Courier
-	tools   *responder.Tools
-	vaults  *vault.Service
-	mint    *token.Mint
-	turns   *turn.Driver
-	api     *api.API
-	mcp     *mcp.Face
+	store    *store.Store
+	pool     *mcpclient.Pool
+	sandbox  *sandbox.Sandbox
+	access   *access.Service
+	agents   *responder.A2A
+	model    *responder.Model
+	desk     *recovery.Desk
+	engine   *engine.Engine
+	courier  *notify.Courier
+	tools    *responder.Tools
+	vaults   *vault.Service
+	mint     *token.Mint
+	turns    *turn.Driver
+	registry *registry.Registry
+	api      *api.API
+	mcp      *mcp.Face
 }
 
 // build makes every part and joins them; nothing runs yet.
@@ -90,6 +93,8 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.vaults = vault.New(vault.Config{Vaults: p.store, Events: p.store, Connections: p.store, Agents: p.store, People: p.store,
 		Clock: c.Clock, NewID: ident.New})
 	p.mint = token.New(p.store, keyring, c.PublicURL, c.Clock, ident.New)
+	p.registry = registry.New(registry.Config{Agents: p.store, Services: p.store, People: p.store, Cards: agents{wire}, Sealer: keyring, HTTP: outside,
+		Buckets: bucket.Options{Dir: f.buckets(), Roots: c.BucketRoots, Env: os.Getenv}, Clock: c.Clock, NewID: ident.New})
 	p.turns = turn.New(turn.Config{Store: p.store, Wire: agents{wire}, Tokens: p.mint, Feed: p.vaults, Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64, Log: c.Log})
 	p.vaults.Listen(p.turns)
 	p.api = p.face(c)
@@ -171,7 +176,7 @@ func Validate(name string, src []byte) (*flow.Definition, error) {
 
 // face makes the handler of what the server shows outside.
 func (p *parts) face(c Config) *api.API {
-	rest := api.New(api.Config{Engine: p.engine, Notices: p.courier, Access: p.access, Recovery: p.desk, Vaults: p.vaults, Ready: p.store.Ping, JWKS: p.mint.Keys,
+	rest := api.New(api.Config{Engine: p.engine, Notices: p.courier, Access: p.access, Recovery: p.desk, Vaults: p.vaults, Registry: p.registry, Ready: p.store.Ping, JWKS: p.mint.Keys,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
 	var ops []flow.Op
 	for _, o := range rest.Operations() {
@@ -188,7 +193,7 @@ func (p *parts) face(c Config) *api.API {
 // OpsOverMCP names the operations that are declared with the face mcp, and
 // those that it offers.
 func OpsOverMCP() (declared, offered []string) {
-	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, courier: &notify.Courier{}, tools: &responder.Tools{}, store: &store.Store{}, vaults: &vault.Service{}, mint: &token.Mint{}}
+	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, courier: &notify.Courier{}, tools: &responder.Tools{}, store: &store.Store{}, vaults: &vault.Service{}, mint: &token.Mint{}, registry: &registry.Registry{}}
 	for _, o := range p.face(Config{}).Operations() {
 		if slices.Contains(o.Faces, "mcp") {
 			declared = append(declared, o.Name)

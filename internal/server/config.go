@@ -23,6 +23,7 @@ type Config struct {
 	EgressAllow   []string                // places that outbound calls may reach: CIDR or host[:port]
 	AllowPrivate  bool                    // opens private and loopback addresses to outbound calls
 	AllowStdio    bool                    // MCP servers that are commands on this machine
+	BucketRoots   []string                // folders, and s3:// URLs, below which workspaces may have buckets
 	MaxActive     int                     // runs driven at the same time; default 512
 	Trace         func([]store.Statement) // what is committed, for those who measure; see store.Options
 	Clock         flow.Clock

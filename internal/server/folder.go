@@ -80,6 +80,9 @@ func (f *folder) database() string { return filepath.Join(f.dir, "longstop.db") 
 // cache is for what can be made again.
 func (f *folder) cache() string { return filepath.Join(f.dir, "cache") }
 
+// buckets is where buckets have their folders.
+func (f *folder) buckets() string { return filepath.Join(f.dir, "buckets") }
+
 // announce writes server.json, readable by this user only.
 func (f *folder) announce(h Holder) error {
 	b, err := json.Marshal(h)

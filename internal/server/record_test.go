@@ -64,22 +64,31 @@ func (a tenant) does(st *stop) map[string]func(o operation) (path, body string) 
 			st.must("POST", "/v1/workflows", "name: short-lived\nsteps:\n  - {type: transform, config: {value: 1}}\n", nil)
 			return strings.Replace(a.fill(o), a.workflow, "short-lived", 1), ""
 		},
-		"vaults.create":     as(`{"name":"x"}`),
-		"vaults.update":     as(`{"retentionDays":1}`),
-		"vaults.delete":     as(""),
-		"events.append":     as(`{"type":"note","payload":{"text":"` + a.hidden + `"}}`),
-		"workspaces.create": as(`{"name":"x"}`),
-		"workspaces.put":    as(`{"name":"x"}`),
+		"vaults.create":   as(`{"name":"x"}`),
+		"vaults.update":   as(`{"retentionDays":1}`),
+		"vaults.delete":   as(""),
+		"agents.push":     as(`{"kind":"external","card":"` + a.card + `","bucket":"` + a.bucket + `","asPubkey":"` + a.service + `","version":"2.0.0"}`),
+		"agents.remove":   as(""),
+		"services.create": as(`{}`),
+		"services.rotate": as(""),
+		"buckets.create":  as(`{}`),
+		"buckets.reindex": as(""),
+		"connections.create": func(o operation) (string, string) {
+			var agent struct{ AgentID string }
+			st.must("POST", "/v1/agents", map[string]any{"kind": "external", "card": a.card, "bucket": a.bucket, "asPubkey": a.service, "alias": "another"}, &agent)
+			return a.fill(o), `{"agentId":"` + agent.AgentID + `"}`
+		},
+		"connections.update": as(`{"ceilings":{"a2aTokens":5}}`),
+		"connections.revoke": as(""),
+		"events.append":      as(`{"type":"note","payload":{"text":"` + a.hidden + `"}}`),
+		"workspaces.create":  as(`{"name":"x"}`),
+		"workspaces.put":     as(`{"name":"x"}`),
 	}
 }
 
 // leaveNone are operations that leave no row here, and why.
 func leaveNone() map[string]string {
-	elsewhere := "internal/vault holds that they do: no agent can be registered over REST yet"
-	return map[string]string{
-		"notices.test":       "it sends once and changes nothing here",
-		"connections.create": elsewhere, "connections.update": elsewhere, "connections.revoke": elsewhere,
-	}
+	return map[string]string{"notices.test": "it sends once and changes nothing here"}
 }
 
 // onFailed makes a run that has failed.

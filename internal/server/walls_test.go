@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,8 @@ type tenant struct {
 	keyID, run, gate, kase, version  string
 	server, secret, workflow, hidden string
 	vault, event                     string
+	card, bucket, service, agent     string
+	connection                       string
 }
 
 // furnish fills the first workspace: a run that waits in the inbox, and so on.
@@ -88,7 +91,32 @@ func furnish(t *testing.T, st *stop) tenant {
 	a.vault = made.ID
 	st.must("POST", "/v1/vaults/"+a.vault+"/events", map[string]any{"type": "note", "payload": map[string]any{"text": a.hidden}}, &made)
 	a.event = made.ID
+	a.register(t, st)
 	return a
+}
+
+// register makes an Agent Service and an agent with a connection to the vault.
+func (a *tenant) register(t *testing.T, st *stop) {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"name":"Agent-of-a","description":"d","url":"http://%s/rpc"}`, r.Host)
+	}))
+	t.Cleanup(srv.Close)
+	a.card, a.agent = srv.URL, "agent-of-a"
+	var s struct{ PublicKey, Bucket string }
+	st.must("POST", "/v1/agent-services", map[string]any{}, &s)
+	a.service, a.bucket = s.PublicKey, s.Bucket
+	a.connection = a.connected(st, a.agent)
+}
+
+// connected registers an agent and lets it into the vault.
+func (a *tenant) connected(st *stop, alias string) string {
+	st.t.Helper()
+	var agent struct{ AgentID string }
+	st.must("POST", "/v1/agents", map[string]any{"kind": "external", "card": a.card, "bucket": a.bucket, "asPubkey": a.service, "alias": alias}, &agent)
+	var made struct{ ID string }
+	st.must("POST", "/v1/vaults/"+a.vault+"/connections", map[string]any{"agentId": agent.AgentID}, &made)
+	return made.ID
 }
 
 // waiting starts a run that comes to wait in the inbox.
@@ -102,18 +130,25 @@ func (a tenant) waiting(st *stop) string {
 // ids are what nobody of another workspace may read anywhere. The owner's own
 // is not among them: they have made the other workspace, and its record says so.
 func (a tenant) ids() []string {
-	return []string{a.workspace, a.member, a.keyID, a.run, a.gate, a.kase, a.version, a.server, a.secret, a.workflow, a.hidden, a.vault, "vault-of-a", a.event, secretValue, "Member-of-a"}
+	return []string{a.workspace, a.member, a.keyID, a.run, a.gate, a.kase, a.version, a.server, a.secret, a.workflow, a.hidden, a.vault, "vault-of-a", a.event, a.service, a.bucket, a.connection, a.card, secretValue, "Member-of-a"}
 }
 
 // fill puts the tenant's ids into a path.
 func (a tenant) fill(o operation) string {
 	id := map[string]string{"runs": a.run, "gates": a.gate, "cases": a.kase, "mcp-servers": a.server, "keys": a.keyID, "people": a.member,
-		"workspaces": a.workspace, "vaults": a.vault, "events": a.vault, "connections": a.vault}[strings.Split(o.name, ".")[0]]
+		"workspaces": a.workspace, "vaults": a.vault, "events": a.vault, "connections": a.connection, "agents": a.agent, "buckets": a.bucket}[strings.Split(o.name, ".")[0]]
+	if o.name == "connections.create" {
+		id = a.vault
+	}
+	key := "recovery.mode"
+	if strings.HasPrefix(o.name, "services.") {
+		key = a.service
+	}
 	name := map[string]string{"secrets": a.secret}[strings.Split(o.name, ".")[0]]
 	if name == "" {
 		name = a.workflow
 	}
-	return strings.NewReplacer("{id}", id, "{name}", name, "{runId}", a.run, "{stepIndex}", "0", "{key}", "recovery.mode", "{event}", a.event, "{other}", a.run,
+	return strings.NewReplacer("{id}", id, "{name}", name, "{runId}", a.run, "{stepIndex}", "0", "{key}", key, "{event}", a.event, "{other}", a.run,
 		"{number}", "1", "{version}", a.version, "{versionId}", a.version).Replace(o.path)
 }
 
@@ -122,7 +157,7 @@ func (st *stop) state(a tenant) string {
 	st.t.Helper()
 	var b strings.Builder
 	for _, path := range []string{"/v1/runs", "/v1/runs/" + a.run, "/v1/runs/" + a.run + "/events", "/v1/gates/" + a.gate, "/v1/cases", "/v1/settings", "/v1/secrets",
-		"/v1/mcp-servers", "/v1/workflows", "/v1/vaults", "/v1/vaults/" + a.vault + "/events", "/v1/connections", "/v1/recovery/pending", "/v1/people", "/v1/keys", "/v1/workspaces", "/v1/audit/head"} {
+		"/v1/mcp-servers", "/v1/workflows", "/v1/vaults", "/v1/vaults/" + a.vault + "/events", "/v1/connections", "/v1/agents", "/v1/agent-services", "/v1/buckets", "/v1/recovery/pending", "/v1/people", "/v1/keys", "/v1/workspaces", "/v1/audit/head"} {
 		code, _, text := st.as(a.key, "GET", path, nil)
 		if code != http.StatusOK {
 			st.t.Fatalf("%s: got %d %s", path, code, text)
@@ -175,6 +210,9 @@ func (a tenant) foreign() map[string]struct {
 		"cases.observed": {"", ok}, "model.usage": {"", ok}, "notices.list": {"", ok}, "vaults.list": {"", ok}, "connections.list": {"", ok},
 		"notices.test":  {"", wrong}, // it has set no receiver
 		"vaults.create": {`{"name":"vault-of-a"}`, made}, "vaults.get": {"", none}, "vaults.update": {`{"retentionDays":1}`, none}, "vaults.delete": {"", none},
+		"agents.list": {"", ok}, "agents.get": {"", none}, "agents.remove": {"", none}, "services.list": {"", ok}, "buckets.list": {"", ok},
+		"agents.push":     {`{"kind":"external","card":"` + a.card + `","bucket":"` + a.bucket + `","asPubkey":"` + a.service + `"}`, wrong},
+		"services.create": {`{"bucket":"` + a.bucket + `"}`, wrong}, "services.rotate": {"", none}, "buckets.create": {`{}`, made}, "buckets.reindex": {"", none},
 		"events.append": {`{"type":"note"}`, none}, "events.list": {"", none}, "events.get": {"", none},
 		"connections.create": {`{"agentId":"` + strings.Repeat("a", 64) + `:x"}`, none}, "connections.get": {"", none}, "connections.update": {`{}`, none}, "connections.revoke": {"", none},
 		"workflows.versions": {"", none}, "workflows.version": {"", none}, "workflows.publish": {`{"version":"` + a.version + `"}`, none}, "workflows.unpublish": {"", none},

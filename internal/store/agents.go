@@ -22,7 +22,7 @@ func scanAgent(r row) (flow.Agent, error) {
 
 // PutAgent stores a version of an agent in the place of one of the same
 // version, and newest says which of its versions is called from now on.
-func (s *Store) PutAgent(ctx context.Context, a flow.Agent, newest string) error {
+func (s *Store) PutAgent(ctx context.Context, a flow.Agent, newest string, audit ...flow.Audit) error {
 	manifest, err := json.Marshal(a.Manifest)
 	if err != nil {
 		return flow.Errorf(flow.CodeInternal, "a manifest cannot be written as JSON").Because(err)
@@ -37,7 +37,7 @@ func (s *Store) PutAgent(ctx context.Context, a flow.Agent, newest string) error
 		}
 		_, err = t.exec(ctx, `UPDATE agents SET newest = CASE WHEN version = $3 THEN 1 ELSE 0 END WHERE workspace_id = $1 AND agent_id = $2`, a.Workspace, a.ID, newest)
 		return err
-	})
+	}, audit...)
 }
 
 // AgentVersions lists the versions of an agent, in the order pushed; not_found
@@ -71,14 +71,14 @@ func (s *Store) Agents(ctx context.Context, workspace string) ([]flow.Agent, err
 }
 
 // DeleteAgent removes all versions of an agent. It answers not_found.
-func (s *Store) DeleteAgent(ctx context.Context, workspace, id string) error {
+func (s *Store) DeleteAgent(ctx context.Context, workspace, id string, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		n, err := t.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND agent_id = $2`, workspace, id)
 		if err == nil && n == 0 {
 			return flow.Errorf(flow.CodeNotFound, "there is no agent %q", id)
 		}
 		return err
-	})
+	}, audit...)
 }
 
 const serviceColumns = `public_key, workspace_id, name, sealed, bucket_id, is_default, created_at`
@@ -97,7 +97,7 @@ func scanService(r row) (flow.AgentService, error) {
 
 // CreateService stores an Agent Service. It answers conflict for a key that is
 // held already.
-func (s *Store) CreateService(ctx context.Context, v flow.AgentService) error {
+func (s *Store) CreateService(ctx context.Context, v flow.AgentService, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		n, err := t.exec(ctx, `INSERT INTO agent_services (`+serviceColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
 			v.PublicKey, v.Workspace, v.Name, encodeBytes(v.Sealed), v.Bucket, flag(v.Default), v.CreatedAt.UnixMicro())
@@ -108,7 +108,7 @@ func (s *Store) CreateService(ctx context.Context, v flow.AgentService) error {
 			return flow.Errorf(flow.CodeConflict, "the Agent Service %s is held here already", v.PublicKey)
 		}
 		return onlyDefault(ctx, t, `agent_services`, `public_key`, v.Workspace, v.PublicKey, v.Default)
-	})
+	}, audit...)
 }
 
 // onlyDefault takes the mark of the default from all others.
@@ -151,7 +151,7 @@ func scanBucket(r row) (flow.Bucket, error) {
 }
 
 // PutBucket stores a bucket, in the place of one with its id.
-func (s *Store) PutBucket(ctx context.Context, v flow.Bucket) error {
+func (s *Store) PutBucket(ctx context.Context, v flow.Bucket, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		n, err := t.exec(ctx, `INSERT INTO buckets (`+bucketColumns+`) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (id) DO UPDATE SET url = excluded.url, public_base = excluded.public_base, is_default = excluded.is_default
@@ -164,7 +164,7 @@ func (s *Store) PutBucket(ctx context.Context, v flow.Bucket) error {
 			return flow.Errorf(flow.CodeConflict, "the bucket id %q is taken", v.ID).At("id")
 		}
 		return onlyDefault(ctx, t, `buckets`, `id`, v.Workspace, v.ID, v.Default)
-	})
+	}, audit...)
 }
 
 // Bucket reads a bucket. It answers not_found.
@@ -183,4 +183,18 @@ func (s *Store) Bucket(ctx context.Context, workspace, id string) (flow.Bucket, 
 func (s *Store) Buckets(ctx context.Context, workspace string) ([]flow.Bucket, error) {
 	rs, err := s.db.query(ctx, `SELECT `+bucketColumns+` FROM buckets WHERE workspace_id = $1 ORDER BY created_at, id`, workspace)
 	return collect(rs, err, scanBucket)
+}
+
+// MoveConnections gives every connection of one agent to another, which is the
+// same agent under a new key: what was granted and spent goes along, and open
+// Jobs with their turns.
+func (s *Store) MoveConnections(ctx context.Context, workspace, from, to string, audit ...flow.Audit) error {
+	return s.write(ctx, func(ctx context.Context, t tx) error {
+		for _, table := range []string{`connections`, `turns`} {
+			if _, err := t.exec(ctx, `UPDATE `+table+` SET agent_id = $3 WHERE workspace_id = $1 AND agent_id = $2`, workspace, from, to); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, audit...)
 }
