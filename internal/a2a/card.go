@@ -167,7 +167,7 @@ func (c *Card) Validate() error {
 		case i.Binding != BindingJSONRPC && i.Binding != BindingHTTPJSON:
 			why = "none of its interfaces is JSONRPC or HTTP+JSON"
 		case err != nil:
-			why = "its endpoint " + plain(i.URL, maxSnippet) + " cannot be called: " + err.Error()
+			why = "its endpoint " + shown(i.URL) + " cannot be called: " + err.Error()
 		default:
 			return nil
 		}
@@ -177,7 +177,7 @@ func (c *Card) Validate() error {
 		if err == nil {
 			return nil
 		}
-		why = "its url " + plain(c.TopURL, maxSnippet) + " cannot be called: " + err.Error()
+		why = "its url " + shown(c.TopURL) + " cannot be called: " + err.Error()
 	}
 	return fault(ErrCard, "%s", why)
 }

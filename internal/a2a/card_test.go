@@ -104,6 +104,8 @@ func TestHasJSONRPC(t *testing.T) {
 }
 
 // spec: A-035
+// spec: A-073
+// spec: A-074
 func TestNeedsToken(t *testing.T) {
 	t.Parallel()
 	const (

@@ -63,7 +63,7 @@ func (c *Client) exchange(ctx context.Context, r request) (*response, error) {
 	scrub := plain
 	req, err := http.NewRequestWithContext(ctx, r.method, r.url, bytes.NewReader(r.body))
 	if err != nil {
-		return nil, fault(ErrUnreachable, "%s is not a URL", plain(r.url, maxSnippet))
+		return nil, fault(ErrUnreachable, "%s is not a URL", shown(r.url))
 	}
 	if r.body == nil {
 		req.Body, req.GetBody = nil, nil

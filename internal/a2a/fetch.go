@@ -15,7 +15,7 @@ import (
 // transport or the [StatusError] of the first place.
 func (c *Client) FetchCard(ctx context.Context, rawURL string) (*Card, error) {
 	if _, err := parseEndpoint(rawURL); err != nil {
-		return nil, fault(ErrCard, "%s cannot be fetched: %v", plain(rawURL, maxSnippet), err)
+		return nil, fault(ErrCard, "%s cannot be fetched: %v", shown(rawURL), err)
 	}
 	var telling error
 	for _, place := range cardPlaces(rawURL) {

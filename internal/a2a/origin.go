@@ -59,3 +59,14 @@ func under(rawURL, path string) string {
 	}
 	return head
 }
+
+// shown is a URL as an error may tell it: without the user, the query and the
+// fragment, in which there may be secrets.
+func shown(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return "(no URL)"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return plain(u.String(), maxSnippet)
+}

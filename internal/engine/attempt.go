@@ -75,8 +75,11 @@ func (w *worker) attempt() act {
 	if n.kind.Clocked {
 		startClock(&inst.Progress, n.TotalTimeout, now)
 	}
-	inst.Progress.Phase, inst.Progress.DueAt = flow.PhaseAttempt, nil
-	inst.Attempts++
+	if inst.Progress.Phase != flow.PhaseAwaiting { // else it looks for what it awaits
+		inst.Progress.Phase, inst.Progress.Await = flow.PhaseAttempt, nil
+		inst.Attempts++
+	}
+	inst.Progress.DueAt = nil
 	config, err := w.resolve()
 	if err != nil {
 		return w.broke(nil, err)
@@ -93,6 +96,10 @@ func (w *worker) attempt() act {
 	}
 	return func(c *change) error {
 		switch {
+		case out.Await != nil:
+			return c.await(n, *inst, *out.Await)
+		case out.Ask != nil:
+			return c.askBack(n, *inst, *out.Ask)
 		case !out.Until.IsZero():
 			return c.suspend(n, *inst, out)
 		case out.Branch != "":
@@ -107,6 +114,7 @@ func (w *worker) attempt() act {
 
 // broke is a failed attempt.
 func (w *worker) broke(config json.RawMessage, err error) act {
+	w.inst.Progress.Phase, w.inst.Progress.Await = flow.PhaseAttempt, nil
 	return func(c *change) error { return c.broke(w.n, w.inst, config, err) }
 }
 
@@ -155,7 +163,7 @@ func (w *worker) execute(config json.RawMessage, now time.Time) (flow.Outcome, e
 	ctx, cancel := context.WithTimeout(w.ctx, limit)
 	defer cancel()
 	call := flow.Call{Workspace: w.workspace, RunID: w.runID, StepIndex: w.n.Index, Config: config, Scope: w.scope,
-		IdempotencyKey: idempotencyKey(w.runID, &w.inst), Now: now, MaxOutput: w.limits.OutputBytes}
+		IdempotencyKey: idempotencyKey(w.runID, &w.inst), Now: now, MaxOutput: w.limits.OutputBytes, Iteration: w.inst.Iteration, Attempt: w.inst.Attempts, Awaited: p.Await}
 	kind := w.n.Type
 	if p.Tool != nil {
 		kind = "mcp_call"

@@ -139,6 +139,7 @@ type Engine struct {
 	defs  *definitions
 	feed  *watch.Feed
 	inbox *inbox
+	early *early
 
 	ctx    context.Context // ends what is executing when the engine is stopped
 	cancel context.CancelFunc
@@ -153,7 +154,7 @@ type Engine struct {
 
 // New makes an engine that drives nothing until it is started.
 func New(c Config) *Engine {
-	e := &Engine{Config: c, feed: watch.NewFeed(), inbox: newInbox(), active: map[string]*driver{}}
+	e := &Engine{Config: c, feed: watch.NewFeed(), inbox: newInbox(), early: &early{tokens: map[string]struct{}{}}, active: map[string]*driver{}}
 	e.defs = newDefinitions(c.Versions, c.Types.Types())
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e

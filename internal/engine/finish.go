@@ -81,7 +81,7 @@ func (c *change) fail(n *node, inst *flow.StepInstance, message string) error {
 		p := &one.Progress
 		stopClock(p, c.now)
 		if p.Stopped = p.Phase != flow.PhaseGated; !p.Stopped { // its gate closes: it is tried again
-			p.Phase, p.GateID, p.DueAt = flow.PhaseAttempt, "", nil
+			p.Phase, p.GateID, p.DueAt, p.Await = flow.PhaseAttempt, "", nil, nil
 		}
 		c.step(one)
 		if p.Phase != flow.PhaseNested {

@@ -68,7 +68,10 @@ func (e *Engine) answer(ctx context.Context, by flow.Caller, in *AnswerGateIn) (
 // consider decides what an answer does: recovery decides about a case, and
 // the step itself about its approval.
 func (w *worker) consider(by flow.Caller, g flow.Gate, a flow.GateAnswer) (act, error) {
-	if g.CaseID == "" {
+	switch {
+	case g.Kind == flow.GateInputRequired:
+		return w.reply(by, a)
+	case g.CaseID == "":
 		return w.approval(by, g, a)
 	}
 	f, k, err := w.again()

@@ -41,7 +41,7 @@ func (t *task) due(now time.Time) (at time.Time, parked bool) {
 		return at, false
 	}
 	switch t.inst.Progress.Phase {
-	case flow.PhaseBackoff, flow.PhaseWaiting, flow.PhaseGated:
+	case flow.PhaseBackoff, flow.PhaseWaiting, flow.PhaseGated, flow.PhaseAwaiting:
 		at = *t.inst.Progress.DueAt
 		return at, at.After(now)
 	}

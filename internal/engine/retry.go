@@ -83,7 +83,7 @@ func (c *change) unstop(n *node, inst flow.StepInstance) {
 		inst.Error = p.Failure.Error
 	}
 	switch p.Phase {
-	case flow.PhaseBackoff, flow.PhaseWaiting:
+	case flow.PhaseBackoff, flow.PhaseWaiting, flow.PhaseAwaiting:
 		inst.Status = flow.StepWaiting
 	}
 	c.step(inst)

@@ -111,6 +111,7 @@ const (
 	PhaseGated      Phase = "gated"      // parked at a gate
 	PhaseWaiting    Phase = "waiting"    // the step suspended itself until a time
 	PhaseNested     Phase = "nested"     // its nested steps run
+	PhaseAwaiting   Phase = "awaiting"   // parked until something outside is there
 )
 
 // Progress is what a step instance must remember to be taken up again. It is
@@ -135,6 +136,7 @@ type Progress struct {
 	Left     time.Duration   `json:"left,omitempty"`     // what is left of it while a gate stops the clock
 	Failure  *Failed         `json:"failure,omitempty"`  // the last failure
 	Agent    *Escalation     `json:"agent,omitempty"`    // what the own agent said when it called for a person
+	Await    *Awaited        `json:"await,omitempty"`    // what it awaits, also while somebody asks back
 	Carried  string          `json:"carried,omitempty"`  // the run whose checkpoint this is: the step was not executed in this one
 }
 

@@ -15,19 +15,25 @@ type Call struct {
 	IdempotencyKey string          // the same for all tier-1 attempts; another after a mend
 	Now            time.Time
 	MaxOutput      int64 // bytes
+	Iteration      string
+	Attempt        int      // from 1, in all
+	Awaited        *Awaited // of a step that awaited something, which is to be looked at; nil for a new attempt
 }
 
 // Outcome is how a step's attempt ends when it does not fail. Exactly one of
-// four: it is done with Value; it suspends itself until Until, and has Value
+// six: it is done with Value; it suspends itself until Until, and has Value
 // as its output then; the nested list Branch runs next, whose last step's
 // output becomes the step's (with [AllBranches] every nested list runs, all at
 // the same time, and the array of their last outputs, in the order of the
-// definition, becomes the step's); or a person has to approve.
+// definition, becomes the step's); a person has to approve; it awaits something outside; or
+// whoever was asked asks back.
 type Outcome struct {
 	Value    json.RawMessage
 	Until    time.Time
 	Branch   string
 	Approval *Approval
+	Await    *Await
+	Ask      *AskBack
 	Logs     []string // lines for the step log
 }
 

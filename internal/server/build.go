@@ -80,7 +80,10 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	tools := responder.NewTools(p.access, p.pool, c.Clock)
 	p.tools = tools
 	p.sandbox = sandbox.New(sandbox.Options{CacheDir: f.cache()})
-	types := step.NewTable(step.Deps{HTTP: outside, Tools: tools, Sandbox: p.sandbox})
+	p.vaults = vault.New(vault.Config{Vaults: p.store, Events: p.store, Connections: p.store, Agents: p.store, People: p.store,
+		Clock: c.Clock, NewID: ident.New})
+	asked := &talks{vaults: p.vaults, store: p.store, maskers: p.access}
+	types := step.NewTable(step.Deps{HTTP: outside, Tools: tools, Sandbox: p.sandbox, Vaults: asked})
 	p.desk = recovery.New(recovery.Config{Settings: p.access, Secrets: p.access, Egress: guard, Tools: tools, Records: p.store, Observations: p.store,
 		Trier:      responder.NewTrial(wire, tools),
 		Sandbox:    p.sandbox,
@@ -90,8 +93,7 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.engine = engine.New(engine.Config{Runs: p.store, Records: p.store, Inbox: p.store, Versions: p.store, Types: types, Recovery: p.desk, Workspaces: p.access,
 		Dispatch: dispatch.NewLocal(c.Clock, p.store), Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64,
 		Node: ident.New("node"), MaxActive: c.MaxActive, Log: c.Log, Told: p.courier.Poke, PublicURL: c.links})
-	p.vaults = vault.New(vault.Config{Vaults: p.store, Events: p.store, Connections: p.store, Agents: p.store, People: p.store,
-		Clock: c.Clock, NewID: ident.New})
+	p.vaults.Listen(arrivals{p.engine})
 	p.mint = token.New(p.store, keyring, c.PublicURL, c.Clock, ident.New)
 	p.registry = registry.New(registry.Config{Agents: p.store, Services: p.store, People: p.store, Cards: agents{wire}, Sealer: keyring, HTTP: outside,
 		Buckets: bucket.Options{Dir: f.buckets(), Roots: c.BucketRoots, Env: os.Getenv}, Clock: c.Clock, NewID: ident.New})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/flow/flowtest"
 	"github.com/longstop-dev/longstop/internal/server"
 )
@@ -21,7 +22,7 @@ func timed(t *testing.T) (*stop, *flowtest.Clock) {
 }
 
 // again starts the server on the same data folder.
-func (st *stop) again(clock *flowtest.Clock) {
+func (st *stop) again(clock flow.Clock) {
 	st.t.Helper()
 	st.end()
 	var err error

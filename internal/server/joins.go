@@ -2,10 +2,17 @@ package server
 
 import (
 	"context"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/access"
+	"github.com/longstop-dev/longstop/internal/engine"
+	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/responder"
+	"github.com/longstop-dev/longstop/internal/store"
+	"github.com/longstop-dev/longstop/internal/vault"
 )
 
 // cards reads agent cards for whoever saves an agent's URL: services do not
@@ -25,4 +32,95 @@ type agents struct{ *a2a.Client }
 // Card reads the card at a URL, or below it.
 func (a agents) Card(ctx context.Context, _, url string) (*a2a.Card, error) {
 	return a.FetchCard(ctx, url)
+}
+
+// talks lets a workflow's steps ask agents through vaults.
+type talks struct {
+	vaults  *vault.Service
+	store   *store.Store
+	maskers *access.Service
+}
+
+// Ask appends the asking event of a run, on behalf of whoever started it.
+func (t *talks) Ask(ctx context.Context, q flow.AgentAsk) (*flow.VaultEvent, error) {
+	run, err := t.store.Run(ctx, q.Workspace, q.RunID)
+	if err != nil {
+		return nil, err
+	}
+	behalf := ""
+	if run.Author != "" {
+		person, err := t.store.Person(ctx, run.Author)
+		if err != nil {
+			return nil, err
+		}
+		behalf = hex.EncodeToString(person.PublicKey)
+	}
+	masker, err := t.maskers.Masker(ctx, q.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	if string(masker.JSON(q.Payload)) != string(q.Payload) {
+		return nil, flow.Errorf(flow.CodeInvalid, "it holds a secret of the workspace, and a vault keeps its events").At("payload").Right("leave it out: the agent has a token of its own")
+	}
+	target, err := t.agent(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	metadata, err := json.Marshal(map[string]string{"correlation": q.Correlation, "conversation": q.Conversation})
+	if err != nil {
+		return nil, err
+	}
+	return t.vaults.Publish(ctx, q.Workspace, q.Vault, vault.NewEvent{Scope: q.Scope, Type: q.EventType, Target: target, Payload: q.Payload, Metadata: metadata, Parents: q.Parents},
+		flow.EventAuthor{Kind: flow.AuthorRun, ID: q.RunID}, behalf, q.Correlation)
+}
+
+// agent gives the id of an agent that may be named by its alias.
+func (t *talks) agent(ctx context.Context, q flow.AgentAsk) (string, error) {
+	if strings.Contains(q.Agent, ":") {
+		return q.Agent, nil
+	}
+	all, err := t.store.Agents(ctx, q.Workspace)
+	if err != nil {
+		return "", err
+	}
+	var ids []string
+	for _, a := range all {
+		if a.Manifest.Alias == q.Agent {
+			ids = append(ids, a.ID)
+		}
+	}
+	if len(ids) == 1 {
+		return ids[0], nil
+	}
+	return "", flow.Errorf(flow.CodeInvalid, "%d agents have the alias %q", len(ids), q.Agent).At("agent").Right("the id of one, <pubkey>:<alias>, as agents list prints it")
+}
+
+// Answer finds an agent's answer by the correlation of what it was asked.
+func (t *talks) Answer(ctx context.Context, _, vaultID, correlation string) (*flow.VaultEvent, error) {
+	found, err := t.store.VaultEvents(ctx, flow.EventFilter{Vault: vaultID, Type: flow.EventAgentAnswered, Correlation: correlation, Limit: 1})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// arrivals tells the engine of answers to what its runs have asked.
+type arrivals struct{ engine *engine.Engine }
+
+// Turn is nothing to the engine.
+func (arrivals) Turn(flow.Turn) {}
+
+// Revoked is nothing to the engine: the turn's answer tells.
+func (arrivals) Revoked(string) {}
+
+// Appended looks for answers whose correlation begins with a run's id.
+func (a arrivals) Appended(events []flow.VaultEvent) {
+	for i := range events {
+		e := &events[i]
+		token := store.Correlation(e.Metadata)
+		run, _, ok := strings.Cut(token, "/")
+		if ok && e.Type == flow.EventAgentAnswered && strings.HasPrefix(run, "run_") {
+			a.engine.Arrived(run, token)
+		}
+	}
 }

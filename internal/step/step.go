@@ -35,6 +35,7 @@ type Deps struct {
 	HTTP    *http.Client // goes through the egress guard
 	Tools   Tools
 	Sandbox Sandbox
+	Vaults  Vaults
 }
 
 // Table is every step type, in the order in which they are documented.
@@ -54,6 +55,7 @@ func NewTable(d Deps) Table {
 		wait{},
 		mcpCall{tools: d.Tools},
 		code{sandbox: d.Sandbox},
+		agent{vaults: d.Vaults},
 	}}
 	for _, typ := range t.types {
 		t.about = append(t.about, typ.Describe())

@@ -100,6 +100,14 @@ func samples() []sample {
 			broken: []string{`{}`, `{"code": ""}`, `{"code": 7}`},
 			run:    `{"code": "return { a: 1 };"}`,
 		},
+		{
+			name: "agent",
+			valid: []string{`{"vault": "orders", "agent": "desk", "payload": {"text": "Is {{ input.id }} late?"}}`,
+				`{"vault": "v", "scope": "mail", "agent": "{{ input.agent }}", "eventType": "order.asked", "payload": {"a": 1}, "timeout": "2h", "conversation": "c"}`},
+			wrong:  []string{`{}`, `{"vault": "v", "agent": "a"}`, `{"vault": 1, "agent": "a", "payload": {}}`, `{"vault": "v", "agent": "a", "payload": {"a": 1}, "timeout": "soon"}`, `{"vault": "v", "agent": "a", "payload": {"a": 1}, "who": 1}`},
+			broken: []string{`{}`, `{"vault": "v"}`, `{"vault": "v", "agent": "a"}`, `{"vault": "v", "agent": "a", "payload": {}}`, `{"vault": "v", "agent": "a", "payload": "x"}`, `{"vault": "v", "agent": "a", "payload": {"a": 1}, "timeout": "31d"}`},
+			run:    `{"vault": "v", "agent": "a", "payload": {"text": "hello"}}`,
+		},
 	}
 }
 
@@ -123,6 +131,7 @@ func answering(status int, body string) *http.Client {
 // hanging waits for its context, as an outsider that never answers.
 func hanging() Deps {
 	return Deps{
+		Vaults: &mailbox{hang: true},
 		HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
@@ -147,7 +156,7 @@ func box() *sandbox.Sandbox {
 }
 
 func calm() Deps {
-	return Deps{HTTP: answering(200, `{}`), Sandbox: box(), Tools: toolFunc(func(context.Context, string, string, string, json.RawMessage) (json.RawMessage, error) {
+	return Deps{Vaults: &mailbox{}, HTTP: answering(200, `{}`), Sandbox: box(), Tools: toolFunc(func(context.Context, string, string, string, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`{}`), nil
 	})}
 }
@@ -285,7 +294,7 @@ func suiteRuns(t *testing.T, s sample) {
 		t.Fatal(err)
 	}
 	ways := 0
-	for _, has := range []bool{out.Value != nil, out.Branch != "", out.Approval != nil} {
+	for _, has := range []bool{out.Value != nil, out.Branch != "", out.Approval != nil, out.Await != nil, out.Ask != nil} {
 		if has {
 			ways++
 		}

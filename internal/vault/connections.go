@@ -199,5 +199,8 @@ func (s *Service) RevokeConnection(ctx context.Context, by flow.Caller, in *Conn
 	if err := s.c.Connections.RevokeConnection(ctx, by.Workspace, c.ID, now, did); err != nil {
 		return nil, err
 	}
+	for _, l := range s.listeners {
+		l.Revoked(c.ID)
+	}
 	return s.GetConnection(ctx, by, in)
 }

@@ -56,6 +56,8 @@ type Listener interface {
 	Turn(t flow.Turn)
 	// Appended is told of events of one vault, in order.
 	Appended(events []flow.VaultEvent)
+	// Revoked is told of a connection that holds no longer.
+	Revoked(connection string)
 }
 
 // Config is what a Service is made of. All members are required.

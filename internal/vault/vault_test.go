@@ -38,6 +38,8 @@ func (b *bed) Appended(e []flow.VaultEvent) {
 	b.events = append(b.events, e...)
 }
 
+func (b *bed) Revoked(string) {}
+
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	b := &bed{t: t, clock: flowtest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}

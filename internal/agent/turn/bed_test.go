@@ -90,13 +90,7 @@ func newBed(t *testing.T, card string, change ...func(*bed)) *bed {
 		t.Fatal(err)
 	}
 	b.register(card)
-	con := &vault.ConnectIn{ID: "notes"}
-	con.Body.Agent, con.Body.Ceilings.A2ATokens = agentID, 100
-	v, err := b.vault.Connect(t.Context(), b.ada, con)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.con = v.ID
+	b.con = b.connect(agentID)
 	b.start()
 	t.Cleanup(b.stop)
 	return b
@@ -165,11 +159,33 @@ func (b *bed) restart() {
 	b.start()
 }
 
+// connect lets an agent into the vault, with a ceiling of 100 tokens.
+func (b *bed) connect(agent string) string {
+	b.t.Helper()
+	con := &vault.ConnectIn{ID: "notes"}
+	con.Body.Agent, con.Body.Ceilings.A2ATokens = agent, 100
+	v, err := b.vault.Connect(b.t.Context(), b.ada, con)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return v.ID
+}
+
 // ask appends an event that asks the agent.
 func (b *bed) ask(payload, metadata string) *flow.VaultEvent {
 	b.t.Helper()
-	e, err := b.vault.Append(b.t.Context(), b.ada, &vault.AppendIn{ID: "notes", Body: vault.NewEvent{Type: "question.asked", Target: agentID,
-		Payload: json.RawMessage(payload), Metadata: json.RawMessage(metadata)}})
+	return b.append(vault.NewEvent{Type: "question.asked", Target: agentID, Payload: json.RawMessage(payload), Metadata: json.RawMessage(metadata)})
+}
+
+// askOf appends an event that asks another agent.
+func (b *bed) askOf(agent, payload string) *flow.VaultEvent {
+	b.t.Helper()
+	return b.append(vault.NewEvent{Type: "question.asked", Target: agent, Payload: json.RawMessage(payload)})
+}
+
+func (b *bed) append(in vault.NewEvent) *flow.VaultEvent {
+	b.t.Helper()
+	e, err := b.vault.Append(b.t.Context(), b.ada, &vault.AppendIn{ID: "notes", Body: in})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -179,7 +179,7 @@ func (d *Driver) Turn(t flow.Turn) {
 func (*Driver) Appended([]flow.VaultEvent) {}
 
 // Revoked hurries the turns of a connection, which are then answered with
-// connection_revoked.
+// connection_revoked; it belongs to vault.Listener.
 func (d *Driver) Revoked(connection string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
