@@ -17,7 +17,14 @@ import (
 // NAME=value.
 func Start(t testing.TB, project string, env ...string) (url string) {
 	t.Helper()
-	dir := filepath.Join("testdata", "js", project)
+	return StartIn(t, ".", project, env...)
+}
+
+// StartIn is [Start] for a project that another package's tests have: below the
+// folder of that package.
+func StartIn(t testing.TB, folder, project string, env ...string) (url string) {
+	t.Helper()
+	dir := filepath.Join(folder, "testdata", "js", project)
 	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatalf("the packages of %s are not installed: run ./test, or npm ci in %s of this package", project, filepath.ToSlash(dir))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -73,7 +72,7 @@ func (w wires) Card(ctx context.Context, _, url string) (*a2a.Card, error) {
 func newBed(t *testing.T, card string, change ...func(*bed)) *bed {
 	t.Helper()
 	b := &bed{t: t, clock: flowtest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), log: &logged{}, moved: make(chan struct{}, 1),
-		db:    store.Options{Path: filepath.Join(t.TempDir(), "t.db")},
+		db:    emptyDatabase(t),
 		ada:   flow.Caller{Workspace: "ws", Person: "ada", Role: flow.RoleOwner},
 		mints: func(token.Claims) (string, error) { return "", flow.Errorf(flow.CodeNotFound, "no service") }}
 	for _, f := range change {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,7 +14,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/longstop-dev/longstop/internal/agent/token"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/nodetest"
 )
 
 // executor works until it is told to end, on a2a-go.
@@ -137,6 +140,33 @@ func TestATurnOfAnAgentOnAnotherSDK(t *testing.T) {
 			}
 			if again.JobID != a.JobID || again.TaskID == a.TaskID || again.A2ATaskID == a.A2ATaskID || again.Text != "you said and now?" {
 				t.Errorf("the second turn: %+v", again)
+			}
+		})
+	}
+}
+
+// TestTurnsOfTheJavaScriptSDK: the same against the official servers in Node,
+// of both generations, and the one that speaks both.
+//
+// spec: A-039
+// spec: A-054
+func TestTurnsOfTheJavaScriptSDK(t *testing.T) {
+	t.Parallel()
+	for name, server := range map[string][]string{"1.3.0": {"js13", "COMPAT=0"}, "1.3.0 with 0.3": {"js13", "COMPAT=1"}, "0.3.14": {"js03"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := nodetest.StartIn(t, filepath.Join("..", "..", "a2a"), server[0], server[1:]...)
+			for path, want := range map[string]payload{
+				"/message": {State: "TASK_STATE_COMPLETED", Text: "the answer"},
+				"/task":    {State: "TASK_STATE_COMPLETED", Text: "the answer"},
+				"/input":   {State: "TASK_STATE_INPUT_REQUIRED", Text: "Which city?"},
+				"/fail":    {State: "TASK_STATE_FAILED", Text: "upstream exploded", Code: flow.TurnAgentFailed},
+			} {
+				b := newBed(t, url+path, func(b *bed) { b.mints = func(token.Claims) (string, error) { return "t", nil } })
+				a := b.answer(b.ask(`{"text":"hi","n":1}`, ``))
+				if a.State != want.State || a.Text != want.Text || a.Code != want.Code {
+					t.Errorf("%s: got %+v, want %+v", path, a, want)
+				}
 			}
 		})
 	}
