@@ -61,7 +61,7 @@ func newBed(t *testing.T, change ...func(*api.Config)) *bed {
 	if b.owner, _, err = b.access.Bootstrap(t.Context(), access.Founding{}); err != nil {
 		t.Fatalf("bootstrap: %v", err)
 	}
-	vaults := vault.New(vault.Config{Vaults: s, Events: s, Connections: s, Agents: s, People: s, Clock: b.clock, NewID: ident.New})
+	vaults := vault.New(vault.Config{Vaults: s, Events: s, Connections: s, Jobs: s, Agents: s, People: s, Clock: b.clock, NewID: ident.New})
 	keyring, err := secret.NewKeyring(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)

@@ -103,6 +103,8 @@ type Vaults interface {
 	Delete(context.Context, flow.Caller, *vault.In) (*vault.None, error)
 	VaultEvents
 	VaultConnections
+	ListJobs(context.Context, flow.Caller, *vault.JobsIn) (*vault.List[vault.JobView], error)
+	GetJob(context.Context, flow.Caller, *vault.JobIn) (*vault.JobView, error)
 }
 
 // VaultEvents are what is in vaults.

@@ -19,7 +19,7 @@ import (
 const eventProtocol = "longstop.v1"
 
 // socket follows a log over a WebSocket. It closes with 1000 after a run's
-// last event, 1001 when the process ends, 1008 when the key holds no longer
+// last event, or when the vault is removed, 1001 when the process ends, 1008 when the key holds no longer
 // and 1011 when reading fails; a follower resumes with ?after=.
 func (f *feed) socket(w http.ResponseWriter, r *http.Request) {
 	c, err := websocket.Accept(&handshake{ResponseWriter: w}, r, &websocket.AcceptOptions{Subprotocols: []string{eventProtocol}, OriginPatterns: f.a.origins()})
@@ -34,6 +34,8 @@ func (f *feed) socket(w http.ResponseWriter, r *http.Request) {
 	switch err := f.follow(ctx, s); {
 	case err == nil:
 		c.Close(websocket.StatusNormalClosure, "the run has ended")
+	case flow.CodeOf(err) == flow.CodeNotFound:
+		c.Close(websocket.StatusNormalClosure, "it is not there any more")
 	case errors.Is(err, errLeaving):
 		c.Close(websocket.StatusGoingAway, "come back with ?after=")
 	case flow.CodeOf(err) == flow.CodeUnauthenticated:

@@ -29,6 +29,11 @@ func mountVaults(a *API, s Vaults) {
 	serve(a, s, offered("events.get", "An event of a vault", flow.RoleViewer),
 		route{method: http.MethodGet, path: "/v1/vaults/{id}/events/{event}"}, Vaults.GetEvent)
 
+	serve(a, s, offered("jobs.list", "A vault's Jobs: conversations of agents", flow.RoleViewer),
+		route{method: http.MethodGet, path: "/v1/vaults/{id}/jobs"}, Vaults.ListJobs)
+	serve(a, s, offered("jobs.get", "A Job and its turns", flow.RoleViewer),
+		route{method: http.MethodGet, path: "/v1/jobs/{id}"}, Vaults.GetJob)
+
 	serve(a, s, changing(offered("connections.create", "Let an agent into a vault; its owner only", flow.RoleEditor)),
 		route{method: http.MethodPost, path: "/v1/vaults/{id}/connections", status: http.StatusCreated, at: func(out any) string {
 			return "/v1/connections/" + out.(*vault.ConnectionView).ID

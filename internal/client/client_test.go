@@ -433,6 +433,12 @@ func vaults(t *testing.T, c *client.Client) {
 	if got := ok[*flow.VaultEvent](t)(c.VaultEvent(ctx, v.ID, e.ID)); got.Seq != 1 {
 		t.Errorf("event: got %+v, want the first", got)
 	}
+	if l := ok[*client.List[client.Job]](t)(c.Jobs(ctx, v.ID, "")); len(l.Items) != 0 {
+		t.Errorf("jobs: got %+v, want none", l)
+	}
+	if _, err := c.Job(ctx, "job_none"); flow.CodeOf(err) != flow.CodeNotFound {
+		t.Errorf("an unknown job: got %v, want not found", err)
+	}
 	if got := ok[*client.Vault](t)(c.Vault(ctx, "notes")); got.Seq != 2 {
 		t.Errorf("vault: got %+v, want two events", got)
 	}

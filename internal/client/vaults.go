@@ -161,3 +161,42 @@ func (c *Client) UpdateConnection(ctx context.Context, id string, v ConnectionCh
 func (c *Client) RevokeConnection(ctx context.Context, id string) (*Connection, error) {
 	return send[Connection](ctx, c, http.MethodDelete, at("/v1/connections/", id, ""), nil, nil)
 }
+
+// Job is a conversation of an agent in a vault.
+type Job struct {
+	ID           string     `json:"id"`
+	Vault        string     `json:"vaultId"`
+	Connection   string     `json:"connectionId"`
+	Scope        string     `json:"scope"`
+	Conversation string     `json:"conversation"`
+	ContextID    string     `json:"contextId"`
+	LastAt       time.Time  `json:"lastAt"`
+	EndedAt      *time.Time `json:"endedAt,omitempty"`
+	Turns        []Turn     `json:"turns,omitempty"`
+}
+
+// Turn is one event asked of an agent.
+type Turn struct {
+	ID         string          `json:"id"`
+	Event      string          `json:"eventId"`
+	Status     flow.TurnStatus `json:"status"`
+	Try        int             `json:"try"`
+	A2ATaskID  string          `json:"a2aTaskId,omitempty"`
+	State      string          `json:"state,omitempty"`
+	Failed     string          `json:"failed,omitempty"`
+	Code       string          `json:"code,omitempty"`
+	CreatedAt  time.Time       `json:"createdAt"`
+	Deadline   *time.Time      `json:"deadline,omitempty"`
+	FinishedAt *time.Time      `json:"finishedAt,omitempty"`
+}
+
+// Jobs lists a vault's Jobs, newest first: those before the id before, or with
+// "" from the newest on.
+func (c *Client) Jobs(ctx context.Context, vault, before string) (*List[Job], error) {
+	return send[List[Job]](ctx, c, http.MethodGet, at("/v1/vaults/", vault, "/jobs"), with(url.Values{}, "before", before), nil)
+}
+
+// Job gives a Job with its turns.
+func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
+	return send[Job](ctx, c, http.MethodGet, at("/v1/jobs/", id, ""), nil, nil)
+}

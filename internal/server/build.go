@@ -80,7 +80,7 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	tools := responder.NewTools(p.access, p.pool, c.Clock)
 	p.tools = tools
 	p.sandbox = sandbox.New(sandbox.Options{CacheDir: f.cache()})
-	p.vaults = vault.New(vault.Config{Vaults: p.store, Events: p.store, Connections: p.store, Agents: p.store, People: p.store,
+	p.vaults = vault.New(vault.Config{Vaults: p.store, Events: p.store, Connections: p.store, Jobs: p.store, Agents: p.store, People: p.store,
 		Clock: c.Clock, NewID: ident.New})
 	asked := &talks{vaults: p.vaults, store: p.store, maskers: p.access}
 	types := step.NewTable(step.Deps{HTTP: outside, Tools: tools, Sandbox: p.sandbox, Vaults: asked})

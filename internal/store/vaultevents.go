@@ -247,10 +247,33 @@ func (s *Store) Forget(ctx context.Context, now int64, limit int) (int64, error)
 	const perDay = int64(24 * 60 * 60 * 1_000_000)
 	var gone int64
 	err := s.write(ctx, func(ctx context.Context, t tx) error {
-		var err error
-		gone, err = t.exec(ctx, `DELETE FROM vault_events WHERE id IN (SELECT e.id FROM vault_events e JOIN vaults v ON v.id = e.vault_id
-			WHERE v.retention_days > 0 AND e.at < $1 - v.retention_days * $2 LIMIT $3)`, now, perDay, limit)
-		return err
+		rs, err := t.query(ctx, `SELECT e.vault_id, e.seq FROM vault_events e JOIN vaults v ON v.id = e.vault_id
+			WHERE v.retention_days > 0 AND e.at < $1 - v.retention_days * $2 LIMIT $3`, now, perDay, limit)
+		old, err := collect(rs, err, scanPlace)
+		if err != nil {
+			return err
+		}
+		gone = int64(len(old))
+		for _, p := range old {
+			for _, table := range []string{`vault_events`, `vault_event_parents`, `vault_event_keys`} {
+				if err := t.send(ctx, nil, `DELETE FROM `+table+` WHERE vault_id = $1 AND seq = $2`, p.vault, p.seq); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 	return gone, err
+}
+
+// place is where an event stands.
+type place struct {
+	vault string
+	seq   int64
+}
+
+func scanPlace(r row) (place, error) {
+	var p place
+	err := r.Scan(&p.vault, &p.seq)
+	return p, err
 }

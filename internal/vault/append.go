@@ -67,11 +67,10 @@ func (s *Service) publish(ctx context.Context, workspace, vault string, in NewEv
 	if err := in.check(v, key); err != nil {
 		return nil, err
 	}
-	digest, err := json.Marshal(in)
+	sum, err := in.digest()
 	if err != nil {
-		return nil, flow.Errorf(flow.CodeInvalid, "the event is not JSON").Because(err)
+		return nil, err
 	}
-	sum := sha256.Sum256(digest)
 	e := flow.VaultEvent{ID: s.c.NewID("evt"), Workspace: workspace, Vault: v.ID, Scope: in.Scope, Type: in.Type, Target: in.Target,
 		Payload: in.Payload, Metadata: in.Metadata, Parents: in.Parents, Author: author, OnBehalfOf: onBehalfOf, At: s.c.Clock.Now()}
 	var did []flow.Audit
@@ -83,6 +82,7 @@ func (s *Service) publish(ctx context.Context, workspace, vault string, in NewEv
 	if err != nil {
 		return nil, err
 	}
+	s.sweep()
 	if !done.Again {
 		s.Published(done.Events)
 		if done.Turn != nil {
@@ -92,6 +92,30 @@ func (s *Service) publish(ctx context.Context, workspace, vault string, in NewEv
 		}
 	}
 	return &done.Events[0], nil
+}
+
+// digest is the same for events that say the same, in whatever order their
+// members stand.
+func (in NewEvent) digest() (sum [sha256.Size]byte, err error) {
+	for _, raw := range []*json.RawMessage{&in.Payload, &in.Metadata} {
+		if len(*raw) == 0 {
+			continue
+		}
+		d := json.NewDecoder(bytes.NewReader(*raw))
+		d.UseNumber()
+		var v any
+		if err = d.Decode(&v); err == nil {
+			*raw, err = json.Marshal(v) // members in the order of their names
+		}
+		if err != nil {
+			return sum, flow.Errorf(flow.CodeInvalid, "the event is not JSON").Because(err)
+		}
+	}
+	whole, err := json.Marshal(in)
+	if err != nil {
+		return sum, flow.Errorf(flow.CodeInvalid, "the event is not JSON").Because(err)
+	}
+	return sha256.Sum256(whole), nil
 }
 
 // check refuses an event that cannot be appended, and fills in what may be
@@ -152,6 +176,9 @@ func object(field string, raw json.RawMessage, most int) (json.RawMessage, error
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil || b.Bytes()[0] != '{' {
 		return nil, flow.Errorf(flow.CodeInvalid, "it must be a JSON object").At(field).Because(err)
+	}
+	if why := strict(b.Bytes()); why != "" {
+		return nil, flow.Errorf(flow.CodeInvalid, "%s", why).At(field).Right("JSON that every reader reads in the same way")
 	}
 	return b.Bytes(), nil
 }

@@ -3,6 +3,7 @@ package vault
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -30,6 +31,7 @@ func (s *Service) ListEvents(ctx context.Context, by flow.Caller, in *EventsIn) 
 	if err != nil {
 		return nil, err
 	}
+	s.sweep()
 	limit := min(max(in.Limit, 1), 1000)
 	if in.Limit == 0 {
 		limit = 100
@@ -58,6 +60,24 @@ func (s *Service) GetEvent(ctx context.Context, by flow.Caller, in *EventIn) (*f
 	}
 	e, err := s.c.Events.VaultEvent(ctx, by.Workspace, v.ID, in.Event)
 	return &e, err
+}
+
+// sweepEvery is how often events past their retention are looked for, while
+// vaults are used at all.
+const sweepEvery = time.Hour
+
+// sweep removes events past their retention now and then, beside whoever reads
+// or appends.
+func (s *Service) sweep() {
+	now, last := s.c.Clock.Now().UnixMicro(), s.swept.Load()
+	if now-last < sweepEvery.Microseconds() || !s.swept.CompareAndSwap(last, now) {
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_, _ = s.Tidy(ctx) // what is left is looked at in an hour
+	}()
 }
 
 // Tidy removes events past their retention, and says how many.

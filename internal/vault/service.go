@@ -2,6 +2,7 @@ package vault
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -38,6 +39,13 @@ type Connections interface {
 	Connections(ctx context.Context, workspace, vault string) ([]flow.Connection, error)
 }
 
+// Jobs keeps conversations and their turns.
+type Jobs interface {
+	Jobs(ctx context.Context, workspace, vault, before string, limit int) ([]flow.Job, error)
+	Job(ctx context.Context, workspace, id string) (flow.Job, error)
+	Turns(ctx context.Context, workspace, job string, limit int) ([]flow.Turn, error)
+}
+
 // Agents knows the registry.
 type Agents interface {
 	// Agent gives the version that is called; not_found.
@@ -65,6 +73,7 @@ type Config struct {
 	Vaults      Store
 	Events      Events
 	Connections Connections
+	Jobs        Jobs
 	Agents      Agents
 	People      People
 	Clock       flow.Clock
@@ -76,6 +85,7 @@ type Service struct {
 	c         Config
 	feed      *watch.Feed
 	listeners []Listener
+	swept     atomic.Int64 // when events past their retention were removed last, in microseconds
 }
 
 // New makes a Service. The listeners are told of every append.

@@ -52,7 +52,7 @@ func newBed(t *testing.T) *bed {
 		flow.Key{ID: "key", Workspace: "ws", Person: "ada", Role: flow.RoleOwner, Hash: []byte{1}}); err != nil {
 		t.Fatal(err)
 	}
-	b.s = vault.New(vault.Config{Vaults: b.store, Events: b.store, Connections: b.store, Agents: b.store, People: b.store, Clock: b.clock, NewID: ident.New}, b)
+	b.s = vault.New(vault.Config{Vaults: b.store, Events: b.store, Connections: b.store, Jobs: b.store, Agents: b.store, People: b.store, Clock: b.clock, NewID: ident.New}, b)
 	b.ada, b.bob = flow.Caller{Workspace: "ws", Person: "ada", Role: flow.RoleOwner}, flow.Caller{Workspace: "ws", Person: "bob", Role: flow.RoleOwner}
 	in := &vault.CreateIn{}
 	in.Body.Name, in.Body.Scopes = "notes", []string{"mail", "mail"}
@@ -338,4 +338,45 @@ func TestWatch(t *testing.T) {
 	if len(page.Items) != 2 || page.Next != "2" {
 		t.Errorf("page: %d items, next %q", len(page.Items), page.Next)
 	}
+}
+
+// TestPayloadsThatReadersUnderstandDifferently are refused with the reason.
+func TestPayloadsThatReadersUnderstandDifferently(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	for payload, why := range map[string]string{
+		`{"a":1,"a":2}`:               "twice",
+		`{"x":[{"b":1,"c":2,"b":3}]}`: "twice",
+		`{"a":"\ud800"}`:              "surrogate",
+		`{"a":"\udc00\ud800"}`:        "surrogate",
+		`{"a":"\ud800\u0041"}`:        "surrogate",
+		`{"\u0000":1}`:                "null character",
+		`{"a":1e999999}`:              "number",
+		`{"a":-1e400}`:                "number",
+		"{\"a\":\"\xff\"}":            "UTF-8",
+	} {
+		_, err := b.s.Append(t.Context(), b.ada, &vault.AppendIn{ID: "notes", Body: vault.NewEvent{Type: "note", Payload: json.RawMessage(payload)}})
+		wantCode(t, payload, err, flow.CodeInvalid, why)
+		_, err = b.s.Append(t.Context(), b.ada, &vault.AppendIn{ID: "notes", Body: vault.NewEvent{Type: "note", Metadata: json.RawMessage(payload)}})
+		wantCode(t, payload+" as metadata", err, flow.CodeInvalid, why)
+	}
+	for _, payload := range []string{`{"a":"\ud83d\ude00 \\u0000","b":[1e308,-0,{}],"c":{"a":1}}`, `{}`} {
+		b.append(vault.NewEvent{Type: "note", Payload: json.RawMessage(payload)})
+	}
+}
+
+// TestTheSameEventInAnotherOrder is the same to its idempotency key.
+func TestTheSameEventInAnotherOrder(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	send := func(payload string) (*flow.VaultEvent, error) {
+		return b.s.Append(t.Context(), b.ada, &vault.AppendIn{ID: "notes", Key: "k", Body: vault.NewEvent{Type: "note", Payload: json.RawMessage(payload)}})
+	}
+	one := must(send(`{"a":1,"b":{"c":2,"d":3}}`))
+	two, err := send(`{ "b": {"d":3,"c":2}, "a":1 }`)
+	if err != nil || two.ID != one.ID {
+		t.Errorf("got %+v, %v; want the same event", two, err)
+	}
+	_, err = send(`{"a":1,"b":{"c":2,"d":4}}`)
+	wantCode(t, "another content", err, flow.CodeConflict)
 }

@@ -110,7 +110,7 @@ func (b *bed) open() {
 	if b.store, err = store.Open(context.Background(), b.db); err != nil {
 		b.t.Fatal(err)
 	}
-	b.vault = vault.New(vault.Config{Vaults: b.store, Events: b.store, Connections: b.store, Agents: b.store, People: b.store, Clock: b.clock, NewID: ident.New})
+	b.vault = vault.New(vault.Config{Vaults: b.store, Events: b.store, Connections: b.store, Jobs: b.store, Agents: b.store, People: b.store, Clock: b.clock, NewID: ident.New})
 }
 
 // start starts a driver, as a process does.

@@ -70,7 +70,7 @@ func newGround(b *testing.B, state string) *ground {
 		AgentID: agentID, Version: "1.0.0", Scopes: []string{"default"}, IdleTimeout: 60}}, "1.0.0"); err != nil {
 		b.Fatal(err)
 	}
-	g.vault = vault.New(vault.Config{Vaults: g.store, Events: g.store, Connections: g.store, Agents: g.store, People: g.store, Clock: clock, NewID: ident.New}, g)
+	g.vault = vault.New(vault.Config{Vaults: g.store, Events: g.store, Connections: g.store, Jobs: g.store, Agents: g.store, People: g.store, Clock: clock, NewID: ident.New}, g)
 	by := flow.Caller{Workspace: "ws", Person: "ada", Role: flow.RoleOwner}
 	in := &vault.CreateIn{}
 	in.Body.Name = "notes"
