@@ -116,6 +116,9 @@ func (c *gatesShowCmd) evidence(a *app, s *session, g *flow.Gate) error {
 			how = append(how, "edit --modifications '{\"httpRequest\": {\"url\": \""+url+"\"}}'")
 		}
 	}
+	if g.Kind == flow.GateInputRequired {
+		how = []string{"output --output '\"the reply\"'", "output --output '{\"text\": \"the reply\"}'", "fail --reason ..."}
+	}
 	for _, h := range how {
 		fmt.Fprintf(a.out, "    longstop gates answer %s%s %s\n", g.ID, c.where(), show.Clean(h))
 	}
