@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
@@ -47,65 +48,83 @@ func callOf(ctx context.Context) *call {
 	return &call{}
 }
 
-// reply is an answer as huma encodes it.
-type reply[O any] struct {
+// reply is an answer as huma encodes it. It is one type for all operations:
+// huma compiles its reader and writer again for each pair of types.
+type reply struct {
 	Status   int
 	Location string `header:"Location"`
 	ETag     string `header:"ETag"`
-	Body     *O
+	Body     any
 }
 
 // serve mounts one operation of a service. Who calls, may they, decode, call,
 // encode: all is done here, and nowhere else.
 func serve[S, I, O any](a *API, service S, op flow.Op, at route, fn func(S, context.Context, flow.Caller, *I) (*O, error)) {
 	a.mounted = append(a.mounted, Operation{Op: op, Method: at.method, Path: at.path})
-	run := func(ctx context.Context, in *I) (*O, error) {
+	run := func(ctx context.Context, by flow.Caller, in any) (any, error) {
 		if any(service) == nil {
 			return nil, refuse(http.StatusServiceUnavailable, op.Name+" is not offered by this server", "", "")
 		}
-		if at.patient {
-			var cancel context.CancelFunc
-			ctx, cancel = a.whileOpen(ctx)
-			defer cancel()
-		}
-		out, err := fn(service, ctx, callOf(ctx).by, in)
-		if err == nil && at.patient {
-			err = a.stillMay(context.WithoutCancel(ctx), op)
-		}
-		if err != nil {
-			p := problemOf(err)
-			a.explain(ctx, op.Name, err, p)
-			return nil, p
+		out, err := fn(service, ctx, by, in.(*I))
+		if err != nil { // a nil of O is no nil of any
+			return nil, err
 		}
 		return out, nil
 	}
 	h := a.operation(op, at, hasBody(reflect.TypeFor[I]()))
-	if t := reflect.TypeFor[O](); t.Kind() == reflect.Struct && t.NumField() == 0 {
-		h.DefaultStatus = http.StatusNoContent
-		huma.Register(a.huma, h, func(ctx context.Context, in *I) (*struct{}, error) {
-			_, err := run(ctx, in)
-			return nil, err
-		})
-	} else {
-		huma.Register(a.huma, h, func(ctx context.Context, in *I) (*reply[O], error) {
-			out, err := run(ctx, in)
-			if err != nil {
-				return nil, err
-			}
-			r := &reply[O]{Status: cmp.Or(at.status, http.StatusOK), Body: out}
-			if v, ok := any(out).(validated); ok {
-				var unchanged bool
-				if r.ETag, unchanged = v.Validator(); unchanged {
-					r.Status, r.Body = http.StatusNotModified, nil
-				}
-			}
-			if at.at != nil {
-				r.Location = at.at(out)
-			}
-			return r, nil
-		})
+	empty := a.answers(&h, reflect.TypeFor[O]())
+	huma.Register(a.huma, h, func(ctx context.Context, in *I) (*reply, error) { return a.run(ctx, op, at, empty, run, in) })
+	if empty { // huma writes a body down for every answer that may have one
+		answer := h.Responses[strconv.Itoa(http.StatusNoContent)]
+		answer.Content, answer.Headers = nil, nil
 	}
 	a.describe(at)
+}
+
+// answers writes down what an operation answers with, and reports whether that
+// is nothing.
+func (a *API) answers(h *huma.Operation, out reflect.Type) (empty bool) {
+	empty = out.Kind() == reflect.Struct && out.NumField() == 0
+	answer := &huma.Response{}
+	if empty {
+		h.DefaultStatus = http.StatusNoContent
+	} else {
+		answer.Content = map[string]*huma.MediaType{"application/json": {Schema: a.huma.OpenAPI().Components.Schemas.Schema(reflect.PointerTo(out), true, h.OperationID+"Response")}}
+	}
+	h.Responses = map[string]*huma.Response{strconv.Itoa(cmp.Or(h.DefaultStatus, http.StatusOK)): answer}
+	return empty
+}
+
+// run calls an operation and makes its answer.
+func (a *API) run(ctx context.Context, op flow.Op, at route, empty bool, call func(context.Context, flow.Caller, any) (any, error), in any) (*reply, error) {
+	if at.patient {
+		var cancel context.CancelFunc
+		ctx, cancel = a.whileOpen(ctx)
+		defer cancel()
+	}
+	out, err := call(ctx, callOf(ctx).by, in)
+	if err == nil && at.patient {
+		err = a.stillMay(context.WithoutCancel(ctx), op)
+	}
+	if err != nil {
+		p := problemOf(err)
+		a.explain(ctx, op.Name, err, p)
+		return nil, p
+	}
+	if empty {
+		return &reply{Status: http.StatusNoContent}, nil
+	}
+	r := &reply{Status: cmp.Or(at.status, http.StatusOK), Body: out}
+	if v, ok := out.(validated); ok {
+		var unchanged bool
+		if r.ETag, unchanged = v.Validator(); unchanged {
+			r.Status, r.Body = http.StatusNotModified, nil
+		}
+	}
+	if at.at != nil {
+		r.Location = at.at(out)
+	}
+	return r, nil
 }
 
 func hasBody(in reflect.Type) bool {

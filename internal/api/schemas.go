@@ -63,7 +63,7 @@ func (a *API) loosen() {
 	schemas := a.huma.OpenAPI().Components.Schemas
 	asked := map[string]bool{}
 	for _, item := range a.huma.OpenAPI().Paths {
-		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
 			if op != nil && op.RequestBody != nil {
 				for _, kind := range op.RequestBody.Content {
 					reach(schemas, kind.Schema, asked)
