@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"sync"
 	"time"
 
@@ -113,7 +114,11 @@ func (e *Engine) arrive(runID, token string) {
 			return // the step looks by itself
 		}
 		err = e.move(e.ctx, d, func(c *change) error { return c.look(token) })
-		if flow.CodeOf(err) != flow.CodeStale {
+		switch {
+		case flow.CodeOf(err) == flow.CodeStale:
+		case errors.Is(err, flow.ErrLater):
+			e.pause(e.ctx, againMost)
+		default:
 			return
 		}
 	}

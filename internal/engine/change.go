@@ -18,6 +18,7 @@ type change struct {
 	console []string   // lines that the step printed, for its log
 	woken   bool       // a wake-up has fired for it
 	sent    bool       // the store was asked to write it
+	asked   bool       // somebody waits for it: it is tried once
 	once    *flow.Once // the key that the run it makes is remembered by, or nil
 }
 
@@ -92,7 +93,7 @@ func (c *change) commit(ctx context.Context) error {
 	}
 	if err == nil {
 		c.sent = true
-		err = e.record(ctx, d, c.c)
+		err = e.record(ctx, d, c.c, c.asked)
 	}
 	if err != nil {
 		undo()

@@ -43,6 +43,7 @@ type driver struct {
 	frozen map[flow.StepKey]*frozen    // cases that were frozen just now, and not asked about yet
 	found  chan delivery               // from the workers; has room for all of them
 	mail   chan delivery               // from everybody else
+	kept   []delivery                  // mail that came while nothing could be recorded
 	crew   sync.WaitGroup              // of the workers
 	caller atomic.Pointer[flow.Caller] // who cancelled the run
 	ended  chan struct{}               // closed when the driver takes no mail any more

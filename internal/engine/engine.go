@@ -207,6 +207,7 @@ type job struct {
 	runID string
 	due   bool
 	seq   int64 // of the wake-up
+	tries int   // how often it could not be driven on
 }
 
 // wake takes up a parked run that is due. If other steps of it are at work,
@@ -228,10 +229,10 @@ func (e *Engine) wake(w flow.Wakeup) {
 // nudge has the driver look what is due. Its error says that the driver has
 // ended and did not.
 func (d *driver) nudge() error {
-	return d.hand(context.Background(), func(c *change) error {
+	return d.hand(context.Background(), delivery{do: func(c *change) error {
 		c.woken = true
 		return c.commit(d.ctx)
-	})
+	}})
 }
 
 // take does a job now, or when there is room.
@@ -301,8 +302,11 @@ func (e *Engine) do(j job) {
 	defer d.crew.Wait()
 	defer e.unregister(d)
 	if j.due {
-		if all, err := d.remind(); all || err != nil {
-			e.missed(run.ID, err)
+		all, err := d.remind()
+		if err != nil && flow.CodeOf(err) != flow.CodeStale { // else somebody was faster, with an answer perhaps
+			e.stuck(j, run, err)
+		}
+		if all || err != nil {
 			return
 		}
 	}

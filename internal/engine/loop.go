@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -16,10 +17,11 @@ type act func(c *change) error
 
 // delivery is something for a driver to record.
 type delivery struct {
-	do   act                // nil if the worker was interrupted: nothing is known then
-	key  flow.StepKey       // of the worker's step instance
-	row  *flow.StepInstance // its checkpoint when the worker began
-	done chan<- error       // of mail: tells the sender what became of it
+	do    act                // nil if the worker was interrupted: nothing is known then
+	key   flow.StepKey       // of the worker's step instance
+	row   *flow.StepInstance // its checkpoint when the worker began
+	done  chan<- error       // of mail: tells the sender what became of it
+	asked bool               // of mail: a caller waits, and is told rather than kept waiting
 }
 
 // loop moves the run on until it is parked or finished, until somebody else
@@ -33,6 +35,10 @@ func (d *driver) loop() {
 		}
 		err = d.record(v)
 	}
+	for _, v := range d.kept { // whoever sent them looks again
+		v.done <- flow.Errorf(flow.CodeStale, "run %s has just been put down", d.runID)
+	}
+	d.kept = nil
 	if by := d.caller.Load(); by != nil && d.run.Status == flow.RunRunning {
 		err = d.abort(*by)
 	}
@@ -61,6 +67,11 @@ func (d *driver) await() (delivery, bool) {
 	}
 	for _, t := range next {
 		d.begins(t)
+	}
+	if len(d.kept) > 0 {
+		v := d.kept[0]
+		d.kept = d.kept[1:]
+		return v, true
 	}
 	if len(d.busy) == 0 {
 		return delivery{}, false
@@ -94,10 +105,12 @@ func (d *driver) begins(t task) {
 func (d *driver) record(v delivery) error {
 	c := d.begin()
 	if v.done != nil {
+		c.asked = v.asked
 		err := v.do(c)
 		v.done <- err
-		if !c.sent {
-			return nil // it was refused, and the run stands where it stood
+		if !c.sent || v.asked && errors.Is(err, flow.ErrLater) {
+			d.next, d.alone = nil, false // it was refused, and the run stands where it stood
+			return nil
 		}
 		return err
 	}
@@ -116,10 +129,11 @@ func (d *driver) stop(by flow.Caller) {
 // hand gives the driver something to record beside what its workers find out.
 // It answers stale if the driver ended before it took it: what is stored
 // decides then.
-func (d *driver) hand(ctx context.Context, do act) error {
+func (d *driver) hand(ctx context.Context, v delivery) error {
 	done := make(chan error, 1)
+	v.done = done
 	select {
-	case d.mail <- delivery{do: do, done: done}:
+	case d.mail <- v:
 		return <-done
 	case <-d.ended:
 		return flow.Errorf(flow.CodeStale, "run %s has just been put down", d.runID)

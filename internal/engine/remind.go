@@ -113,12 +113,3 @@ func (c *change) reminded(g flow.Gate) {
 		l.Message = "nobody has answered yet; the gate waits until " + g.ExpiresAt.UTC().Format(time.RFC3339)
 	})
 }
-
-// missed tells of a reminder that could not be recorded. Somebody who was
-// faster, with an answer perhaps, is no trouble.
-func (e *Engine) missed(runID string, err error) {
-	if err == nil || flow.CodeOf(err) == flow.CodeStale || e.ctx.Err() != nil {
-		return
-	}
-	e.Log.Error("a reminder cannot be recorded; it is sent at the next start", "run", runID, "error", err)
-}

@@ -105,9 +105,10 @@ func (d *driver) sorted() []*flow.StepInstance {
 func (e *Engine) move(ctx context.Context, d *driver, do act) error {
 	if other := e.register(d); other != nil {
 		d.cancel()
-		return other.hand(ctx, do)
+		return other.hand(ctx, delivery{do: do, asked: true})
 	}
 	c := d.begin()
+	c.asked = true
 	c.claim()
 	if err := do(c); err != nil || d.run.Status != flow.RunRunning {
 		e.unregister(d)

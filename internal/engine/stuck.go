@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -19,23 +20,57 @@ const (
 // record writes a change. While the database cannot take it for the moment, a
 // run that is being driven waits and offers the same change again: what a step
 // has done outside is known here only, and doing it twice is the last resort.
-// A caller who waits for an answer is told at once.
-func (e *Engine) record(ctx context.Context, d *driver, c flow.Change) error {
+// A caller who waits for an answer is told at once: asked says that the change
+// is one.
+func (e *Engine) record(ctx context.Context, d *driver, c flow.Change, asked bool) error {
 	err := e.Runs.Apply(ctx, c)
-	if err == nil || !errors.Is(err, flow.ErrLater) || c.Run.Version == 1 || e.driving(c.Run.ID) != d {
+	if err == nil || !errors.Is(err, flow.ErrLater) || asked || c.Run.Version == 1 || e.driving(c.Run.ID) != d {
 		return err
 	}
 	e.Log.Error("the database does not take what a run has done; it is offered again until it does", "run", c.Run.ID, "error", err)
 	for wait := againFirst; errors.Is(err, flow.ErrLater) && !e.stopping(); wait = min(2*wait, againMost) {
-		if !e.pause(ctx, wait) {
+		if !d.hold(ctx, wait) {
 			return err
 		}
-		err = e.Runs.Apply(ctx, c)
+		if err = e.Runs.Apply(ctx, c); errors.Is(err, flow.ErrLater) {
+			d.refuse(err)
+		}
 	}
 	if err == nil {
 		e.Log.Info("the database has taken what a run has done", "run", c.Run.ID)
 	}
 	return err
+}
+
+// hold waits, but not while a caller does: there may be room again. It reports
+// whether ctx and the engine still go on.
+func (d *driver) hold(ctx context.Context, wait time.Duration) bool {
+	due, release := d.e.Clock.After(wait)
+	defer release()
+	for {
+		select {
+		case <-due:
+			return true
+		case v := <-d.mail:
+			if d.kept = append(d.kept, v); v.asked {
+				return true
+			}
+		case <-ctx.Done():
+			return false
+		case <-d.e.ctx.Done():
+			return false
+		}
+	}
+}
+
+// refuse tells callers that the database takes nothing.
+func (d *driver) refuse(why error) {
+	d.kept = slices.DeleteFunc(d.kept, func(v delivery) bool {
+		if v.asked {
+			v.done <- why
+		}
+		return v.asked
+	})
 }
 
 // pause waits; it reports whether ctx and the engine still go on.
@@ -71,7 +106,15 @@ func (e *Engine) stuck(j job, run flow.Run, err error) {
 			e.Log.Error("a damaged run cannot be ended", "run", run.ID, "error", stale)
 		}
 	default:
-		e.Log.Error("a run cannot be driven on; it is taken up again at the next start", "run", j.runID, "error", err)
+		// What was written is perhaps there all the same: what is stored decides.
+		e.Log.Error("a run cannot be driven on now; it is taken up again", "run", j.runID, "error", err)
+		wait := min(againMost<<min(j.tries, 5), time.Minute)
+		j.tries++
+		go func() {
+			if e.pause(e.ctx, wait) {
+				e.take(j)
+			}
+		}()
 	}
 }
 

@@ -29,8 +29,18 @@ func TestADiskThatIsFullForAWhile(t *testing.T) {
 		fmt.Fprint(w, `{"ok":true}`)
 	}))
 	t.Cleanup(up.Close)
+	begun := make(chan struct{}, 1)
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		begun <- struct{}{}
+		<-room
+		fmt.Fprint(w, `{"ok":true}`)
+	}))
+	t.Cleanup(slow.Close)
 	st := begin(t, func(c *server.Config) { c.DatabaseURL, c.MasterKey = db, masterKey })
 	st.must("PUT", "/v1/secrets/api", map[string]any{"value": secretValue}, nil)
+	waits, gate := asking(st)
+	both := st.gated(st.run(fmt.Sprintf("name: both\nsteps:\n  - type: parallel\n    config:\n      branches:\n        - [{type: http_request, config: {url: \"%s\"}}]\n        - [{type: human_approval, config: {message: May it?}}]\n", slow.URL), map[string]any{}))
+	<-begun
 	id := st.run(fmt.Sprintf(plainStep, up.URL), map[string]any{})
 	<-called
 	st.sql(`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
@@ -41,10 +51,22 @@ func TestADiskThatIsFullForAWhile(t *testing.T) {
 	if code, b := st.call("POST", "/v1/workflows/plain/runs", map[string]any{"versionId": st.version(id)}, nil); code != 503 || !strings.Contains(b, "check disk space") {
 		t.Errorf("a new run: got %d %s, want 503 that says where to look", code, b)
 	}
+	// Whoever answers is told so at once, whether the run is parked or its driver waits for room itself.
+	for run, g := range map[string]string{waits: gate, both.ID: both.Gates[0].ID} {
+		if code, b := st.call("POST", "/v1/gates/"+g+"/answer", map[string]any{"answer": "approve"}, nil); code != 503 {
+			t.Errorf("an answer to a gate of %s: got %d %s, want 503", run, code, b)
+		}
+	}
 	if r := st.get(id); r.Status != "running" {
 		t.Errorf("meanwhile: got %s, want running", r.Status)
 	}
 	st.sql(`DROP TRIGGER full_disk ON runs`)
+	for run, g := range map[string]string{waits: gate, both.ID: both.Gates[0].ID} {
+		st.must("POST", "/v1/gates/"+g+"/answer", map[string]any{"answer": "approve"}, nil)
+		if r := st.ended(run); r.Status != "succeeded" {
+			t.Errorf("%s with room again: %+v", run, r)
+		}
+	}
 	if r := st.ended(id); r.Status != "succeeded" || calls.Load() != 1 {
 		t.Errorf("with room again: got %s (%s) and %d calls, want succeeded and 1", r.Status, r.Error, calls.Load())
 	}
