@@ -88,7 +88,8 @@ func TestWhatMayNotBeWritten(t *testing.T) {
 		forbid func(dir string) error
 		says   string
 	}{
-		"the folder": {func(dir string) error { return os.Chmod(dir, 0o555) }, "writable"},
+		"the folder":   {func(dir string) error { return os.Chmod(dir, 0o555) }, "writable"},
+		"the database": {func(dir string) error { return os.Chmod(filepath.Join(dir, "longstop.db"), 0o444) }, "may not be written"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

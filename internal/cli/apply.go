@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -84,10 +85,17 @@ func definitionsIn(dir string) ([]string, error) {
 		case d.IsDir() && hidden:
 			return filepath.SkipDir
 		case !d.IsDir() && !hidden && isDefinition(path):
+			if why := within(dir, path); why != "" {
+				return flow.Errorf(flow.CodeInvalid, "%s cannot be applied: %s", path, why).Right("a regular file, or another name")
+			}
 			out = append(out, path)
 		}
 		return nil
 	})
+	var told *flow.Error
+	if errors.As(err, &told) {
+		return nil, told
+	}
 	if err != nil {
 		return nil, flow.Errorf(flow.CodeInvalid, "%s cannot be read", dir).Right("name a folder").Because(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -78,9 +77,9 @@ func (a *app) value(arg string) ([]byte, error) {
 	case arg == "-":
 		return io.ReadAll(io.LimitReader(a.in, 16<<20))
 	case strings.HasPrefix(arg, "@"):
-		b, err := os.ReadFile(arg[1:])
+		b, err := readFile(arg[1:], maxValue)
 		if err != nil {
-			return nil, flow.Errorf(flow.CodeInvalid, "%s cannot be read", arg[1:]).Because(err)
+			return nil, unreadable(arg[1:], err, "name a file that is there")
 		}
 		return b, nil
 	}

@@ -40,7 +40,7 @@ func (c connection) profiled() (connection, error) {
 	}
 	path := configPath()
 	right := "profiles: {" + c.Env + ": {endpoint: https://..., key: longstop_...}}"
-	b, err := os.ReadFile(path)
+	b, err := readFile(path, maxSmall)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, flow.Errorf(flow.CodeInvalid, "there is no file %s with the profile %q", path, c.Env).At("--env").Right(right)
 	}

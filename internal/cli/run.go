@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -62,12 +61,9 @@ func readSource(a *app, file string) ([]byte, error) {
 	if file == "-" {
 		return a.value("-")
 	}
-	b, err := os.ReadFile(file)
+	b, err := readFile(file, maxDefinition)
 	if err != nil {
-		if i, statErr := os.Stat(file); statErr == nil && i.IsDir() {
-			return nil, flow.Errorf(flow.CodeInvalid, "%s is a folder", file).Right("name the files in it")
-		}
-		return nil, flow.Errorf(flow.CodeInvalid, "%s cannot be read: %v", file, errors.Unwrap(err)).Right("name a workflow in YAML or JSON; `longstop init` writes one").Because(err)
+		return nil, unreadable(file, err, "name a workflow in YAML or JSON; `longstop init` writes one")
 	}
 	return b, nil
 }

@@ -153,7 +153,7 @@ func (c serving) bootstrapKey() (string, error) {
 	if c.BootstrapKeyFile == "" {
 		return os.Getenv("LONGSTOP_BOOTSTRAP_KEY"), nil
 	}
-	b, err := os.ReadFile(c.BootstrapKeyFile)
+	b, err := readFile(c.BootstrapKeyFile, maxSmall)
 	if err != nil {
 		return "", flow.Errorf(flow.CodeInvalid, "%s cannot be read", c.BootstrapKeyFile).At("--bootstrap-key-file").Because(err)
 	}

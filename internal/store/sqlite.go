@@ -75,8 +75,14 @@ func (s *sqlite) migrate(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = migrate(ctx, goose.DialectSQLite3, s.w, files)
-	return err
+	if _, err = migrate(ctx, goose.DialectSQLite3, s.w, files); err != nil {
+		return err
+	}
+	// A file that may only be read opens and migrates well if there is nothing to migrate.
+	if _, err := s.w.ExecContext(ctx, `UPDATE goose_db_version SET id = id WHERE 1 = 0`); err != nil {
+		return flow.Errorf(flow.CodeUnavailable, "the database file may not be written").Right("it must be a writable SQLite file in a writable folder").Because(err)
+	}
+	return nil
 }
 
 func (s *sqlite) lost() <-chan struct{} { return nil } // the data folder's lock lives as long as the process

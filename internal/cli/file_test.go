@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestWhatAFolderMayHold: a pipe that never ends, a link out of the folder and
+// a huge file are refused by name, and nothing is applied.
+func TestWhatAFolderMayHold(t *testing.T) {
+	t.Parallel()
+	good := "name: %\nsteps:\n  - {type: transform, config: {value: 1}}\n"
+	for name, c := range map[string]struct {
+		make func(path string) error
+		says string
+	}{
+		"a pipe":          {func(p string) error { return syscall.Mkfifo(p, 0o600) }, "no regular file"},
+		"a link out":      {func(p string) error { return os.Symlink("/etc/hostname", p) }, "link out of"},
+		"a link to a dir": {func(p string) error { return os.Symlink(filepath.Dir(p), p) }, "no regular file"},
+		"a dead link":     {func(p string) error { return os.Symlink("nowhere.yaml", p) }, "leads nowhere"},
+		"huge": {func(p string) error {
+			f, err := os.Create(p)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			return f.Truncate(8 << 30) // it takes no room, and would take memory
+		}, "larger than"},
+	} {
+		dir, data := t.TempDir(), "--data="+t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(strings.Replace(good, "%", "a", 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.make(filepath.Join(dir, "b.yaml")); err != nil {
+			t.Fatal(err)
+		}
+		code, _, errOut := line(t, "", "workflows", "apply", dir, data)
+		if code != exitUsage || !strings.Contains(errOut, "b.yaml") || !strings.Contains(errOut, c.says) {
+			t.Errorf("%s: exit %d, %s; want 2 and %q", name, code, errOut, c.says)
+		}
+		if out := must(t, "workflows", "list", data); strings.Contains(out, "a ") {
+			t.Errorf("%s: something was applied: %s", name, out)
+		}
+	}
+	dir, data := t.TempDir(), "--data="+t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(strings.Replace(good, "%", "linked", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("a.yaml", filepath.Join(dir, "b.yml")); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errOut := line(t, "", "workflows", "apply", dir, data); code == exitOK || !strings.Contains(errOut, "linked") {
+		t.Errorf("a link within the folder names the same workflow twice: exit %d, %s%s", code, out, errOut)
+	}
+	if code, _, errOut := line(t, "", "run", t.TempDir(), data); code != exitUsage || !strings.Contains(errOut, "is a folder") {
+		t.Errorf("a folder: exit %d, %s", code, errOut)
+	}
+	if code, _, errOut := line(t, "", "run", filepath.Join(dir, "none.yaml"), data); code != exitUsage || !strings.Contains(errOut, "no such file") {
+		t.Errorf("no file: exit %d, %s", code, errOut)
+	}
+}
