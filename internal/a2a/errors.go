@@ -24,6 +24,7 @@ var (
 	ErrShape       = errors.New("the agent's answer is not A2A")
 	ErrNoData      = errors.New("the agent's answer has no data part")
 	ErrCard        = errors.New("the agent card is not usable")
+	ErrSignature   = errors.New("the agent card's signature does not count") // an ErrCard too
 	ErrNoRoute     = errors.New("the agent declares no endpoint that can be called")
 	ErrToken       = errors.New("the token may not be sent to this endpoint")
 	ErrMessage     = errors.New("the message cannot be sent")

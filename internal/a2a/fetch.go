@@ -14,12 +14,17 @@ import (
 // [ErrCard] if something was there but is not a usable card, else that of the
 // transport or the [StatusError] of the first place.
 func (c *Client) FetchCard(ctx context.Context, rawURL string) (*Card, error) {
+	return c.FetchSigned(ctx, rawURL, CardPolicy{})
+}
+
+// FetchSigned is [Client.FetchCard] for a card that has to satisfy a policy.
+func (c *Client) FetchSigned(ctx context.Context, rawURL string, p CardPolicy) (*Card, error) {
 	if _, err := parseEndpoint(rawURL); err != nil {
 		return nil, fault(ErrCard, "%s cannot be fetched: %v", shown(rawURL), err)
 	}
 	var telling error
 	for _, place := range cardPlaces(rawURL) {
-		card, err := c.readCard(ctx, place)
+		card, err := c.readCard(ctx, place, p)
 		if err == nil {
 			card.Source = place
 			return card, nil
@@ -35,7 +40,7 @@ func (c *Client) FetchCard(ctx context.Context, rawURL string) (*Card, error) {
 	return nil, telling
 }
 
-func (c *Client) readCard(ctx context.Context, place string) (*Card, error) {
+func (c *Client) readCard(ctx context.Context, place string, p CardPolicy) (*Card, error) {
 	resp, err := c.exchange(ctx, request{method: http.MethodGet, url: place, version: V1.version()})
 	if err != nil {
 		return nil, err
@@ -48,7 +53,11 @@ func (c *Client) readCard(ctx context.Context, place string) (*Card, error) {
 	case strings.HasPrefix(string(body[:min(len(body), 1)]), "<"):
 		return nil, &Fault{Kind: ErrHTML, Detail: "where its card was expected"}
 	}
-	card, err := ParseCard(resp.body)
+	body, err := p.signed(resp.body)
+	if err != nil {
+		return nil, err
+	}
+	card, err := ParseCard(body)
 	if err != nil {
 		return nil, err
 	}

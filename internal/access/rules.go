@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
@@ -21,6 +22,7 @@ const (
 	keyMCPServer  = "recovery.mcp_server_id"
 	keyBuiltin    = "recovery.builtin"
 
+	keyCardKeys     = "agents.card_keys"
 	keyNotifyURL    = "notify.url"
 	keyNotifySecret = "notify.secret"
 )
@@ -30,6 +32,7 @@ type holds struct {
 	recovery flow.RecoverySettings
 	limits   flow.Limits
 	gates    flow.GatePolicy
+	cards    a2a.CardPolicy
 }
 
 // rule describes a setting. To add one, add it to [rules].
@@ -97,7 +100,7 @@ func rules() map[string]rule {
 		ownLimit(duration("limits.step_timeout_ms", limits.StepTimeout.Milliseconds(), 1000, 3600000, time.Millisecond, "the longest time-out that a mend may set",
 			func(h *holds, d time.Duration) { h.limits.StepTimeout = d })))
 	out := map[string]rule{}
-	for _, r := range append(all, notifyRules()...) {
+	for _, r := range slices.Concat(all, notifyRules(), cardRules()) {
 		out[r.key] = r
 	}
 	return out
@@ -105,7 +108,7 @@ func rules() map[string]rule {
 
 // later lists settings that a later version serves: not unknown, but not here.
 func later() []string {
-	return []string{"limits.retention_days", "agents.card_signatures"}
+	return []string{"limits.retention_days"}
 }
 
 func ownLimit(r rule) rule { r.own = true; return r }
@@ -115,7 +118,7 @@ func whole(key string, def, min, max int64, unit, about string, set func(*holds,
 	return rule{key: key, def: strconv.FormatInt(def, 10), about: about, fix: "a whole number, " + between,
 		check: func(v string) string {
 			n, err := strconv.ParseInt(v, 10, 64)
-			if errors.Is(err, strconv.ErrSyntax) {
+			if errors.Is(err, strconv.ErrSyntax) || strings.HasPrefix(v, "+") {
 				return "is not a whole number"
 			}
 			if err != nil || n < min || n > max {

@@ -271,7 +271,11 @@ func textOf(r rule, raw json.RawMessage) (string, error) {
 			return "", wrong
 		}
 		return strings.Join(list, ","), nil
-	case '{', 't', 'f':
+	case '{':
+		if r.key != keyCardKeys {
+			return "", wrong
+		}
+	case 't', 'f':
 		return "", wrong
 	case 'n':
 		return "", nil

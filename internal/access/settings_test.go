@@ -33,7 +33,7 @@ func TestDefaultsAreTheContracts(t *testing.T) {
 		"notify.url": "", "notify.secret": "<none>", "gates.self_approval": "allow", "gates.remind_every": "86400",
 		"limits.output_bytes": "10485760", "limits.answer_bytes": "4194304", "limits.step_timeout_ms": "600000",
 		"model.url": "https://generativelanguage.googleapis.com/v1beta/openai", "model.name": "gemini-2.5-flash-lite", "model.key": "<none>",
-		"model.daily_tokens": "1000000",
+		"model.daily_tokens": "1000000", "agents.card_signatures": "off", "agents.card_keys": "",
 	}
 	list, err := w.SettingsList(t.Context(), w.by, &access.SettingsIn{})
 	if err != nil || len(list.Items) != len(defaults) {

@@ -288,6 +288,34 @@ func TestAgentStepFails(t *testing.T) {
 	}
 }
 
+// TestCardsMustBeSigned where the workspace says so: at the push, and at every
+// call.
+func TestCardsMustBeSigned(t *testing.T) {
+	t.Parallel()
+	st, d := begin(t), newDesk(t)
+	id := st.employ(d, true)
+	if code, body := st.call("PUT", "/v1/settings/agents.card_keys", map[string]any{"value": "no keys"}, nil); code != http.StatusUnprocessableEntity {
+		t.Errorf("no keys: got %d %s", code, body)
+	}
+	key := map[string]any{"keys": []any{map[string]any{"kty": "OKP", "crv": "Ed25519", "kid": "k", "x": "P3-DanYQhhv0ihzS8JopK-4WAkAn5dbgSnP61OZxfgE"}}}
+	st.set("agents.card_keys", key)
+	st.set("agents.card_signatures", "require")
+	r := st.gated(st.run(fmt.Sprintf(askDesk, id), map[string]any{"text": "hello"}))
+	if !strings.Contains(r.Steps[0].Error, "card_invalid") || !strings.Contains(r.Steps[0].Error, "not signed") {
+		t.Errorf("run: %+v", r)
+	}
+	var s struct{ Items []struct{ PublicKey, Bucket string } }
+	st.must("GET", "/v1/agent-services", nil, &s)
+	code, body := st.call("POST", "/v1/agents", map[string]any{"kind": "external", "card": d.url, "bucket": s.Items[0].Bucket, "asPubkey": s.Items[0].PublicKey}, nil)
+	if code != http.StatusUnprocessableEntity || !strings.Contains(body, "not signed") {
+		t.Errorf("push: got %d %s", code, body)
+	}
+	st.set("agents.card_signatures", "if-present")
+	if r := st.ended(st.run(fmt.Sprintf(askDesk, id), map[string]any{"text": "hello"})); r.Status != "succeeded" {
+		t.Errorf("if-present: %+v", r)
+	}
+}
+
 // TestAgentStepOverARestart: a run that waits for an agent costs nothing, and
 // goes on when the server is back.
 func TestAgentStepOverARestart(t *testing.T) {

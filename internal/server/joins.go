@@ -27,11 +27,18 @@ func (c cards) Read(ctx context.Context, rawURL string) (access.CardInfo, error)
 
 // agents calls agents that are hosted elsewhere: whoever drives a turn does not
 // care how its card is read.
-type agents struct{ *a2a.Client }
+type agents struct {
+	*a2a.Client
+	access *access.Service
+}
 
 // Card reads the card at a URL, or below it.
-func (a agents) Card(ctx context.Context, _, url string) (*a2a.Card, error) {
-	return a.FetchCard(ctx, url)
+func (a agents) Card(ctx context.Context, workspace, url string) (*a2a.Card, error) {
+	policy, err := a.access.Cards(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	return a.FetchSigned(ctx, url, policy)
 }
 
 // talks lets a workflow's steps ask agents through vaults.

@@ -72,6 +72,7 @@ func judgeCard(err error) verdict {
 	default:
 		v.code = flow.TurnUnreachable
 	}
+	v.final = errors.Is(err, a2a.ErrSignature)
 	v.why = "its card: " + v.why
 	return v
 }
