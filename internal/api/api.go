@@ -25,6 +25,7 @@ type Config struct {
 	Access    Access
 	Vaults    Vaults
 	Registry  Registry
+	Bridges   Bridges
 	Guard     Guard                                          // default access.Guard
 	Ready     func(context.Context) error                    // whether the database answers; nil for always
 	JWKS      func(context.Context) (json.RawMessage, error) // the keys to verify execution tokens with; nil for none
@@ -138,6 +139,7 @@ func (a *API) mount() {
 	mountVaults(a, a.c.Vaults)
 	mountAgents(a, a.c.Registry)
 	mountAgentServices(a, a.c.Registry)
+	mountBridges(a, a.c.Bridges)
 	mountPeople(a, a.c.Access)
 	mountWorkspaces(a, a.c.Access)
 	mountAudit(a, a.c.Access)

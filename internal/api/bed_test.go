@@ -18,6 +18,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/access"
 	"github.com/longstop-dev/longstop/internal/agent/registry"
 	"github.com/longstop-dev/longstop/internal/api"
+	"github.com/longstop-dev/longstop/internal/bridge"
 	"github.com/longstop-dev/longstop/internal/bucket"
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -67,7 +68,7 @@ func newBed(t *testing.T, change ...func(*api.Config)) *bed {
 		t.Fatal(err)
 	}
 	agents := registry.New(registry.Config{Agents: s, Services: s, People: s, Cards: noCards{}, Sealer: keyring, Buckets: bucket.Options{Dir: t.TempDir()}, Clock: b.clock, NewID: ident.New})
-	c := api.Config{Registry: agents, Engine: b.eng, Recovery: b.desk, Notices: notices{}, Access: b.access, Vaults: vaults, Ready: s.Ping, Version: "1.2.3", PublicURL: "https://stop.example", Clock: b.clock,
+	c := api.Config{Registry: agents, Bridges: bridge.NewHub(b.clock), Engine: b.eng, Recovery: b.desk, Notices: notices{}, Access: b.access, Vaults: vaults, Ready: s.Ping, Version: "1.2.3", PublicURL: "https://stop.example", Clock: b.clock,
 		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, f := range change {
 		f(&c)

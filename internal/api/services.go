@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/coder/websocket"
+
 	"github.com/longstop-dev/longstop/internal/access"
 	"github.com/longstop-dev/longstop/internal/agent/registry"
+	"github.com/longstop-dev/longstop/internal/bridge"
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/notify"
@@ -217,6 +220,16 @@ type AgentServices interface {
 	CreateBucket(context.Context, flow.Caller, *registry.CreateBucketIn) (*registry.BucketView, error)
 	ListBuckets(context.Context, flow.Caller, *registry.None) (*registry.List[registry.BucketView], error)
 	Reindex(context.Context, flow.Caller, *registry.ReindexIn) (*registry.ReindexOut, error)
+}
+
+// Bridges are how agents without a public address are reached.
+type Bridges interface {
+	Connect(context.Context, flow.Caller, *bridge.ConnectIn) (*bridge.List, error)
+	Bridges(context.Context, flow.Caller, *bridge.None) (*bridge.List, error)
+	// Free says whether the caller may hold a bridge.
+	Free(by flow.Caller, name string) error
+	// Hold serves it over a connection; holds says whether the key still does.
+	Hold(ctx context.Context, c *websocket.Conn, by flow.Caller, name string, holds func(context.Context) error) error
 }
 
 // Registry is what this face needs of the registry.

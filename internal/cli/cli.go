@@ -54,6 +54,7 @@ type commands struct {
 	Push        pushCmd        `cmd:"" help:"Register an agent that is hosted elsewhere, by the URL of its card."`
 	Services    servicesCmd    `cmd:"" help:"Agent Services, whose keys register agents: list, create, rotate."`
 	Buckets     bucketsCmd     `cmd:"" help:"Where manifests of agents are kept: list, create, reindex."`
+	Bridge      bridgeCmd      `cmd:"" help:"Carry calls to an agent that has no public address."`
 	Vaults      vaultsCmd      `cmd:"" help:"Vaults: list, create, show, delete; append events, list and follow them."`
 	Connections connectionsCmd `cmd:"" help:"Which agents a vault's owner lets in: list, create, update, revoke."`
 	Conform     conformCmd     `cmd:"" help:"Try a recovery agent with forty failures: contract, time, safety."`

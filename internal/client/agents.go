@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -143,4 +144,23 @@ func (c *Client) CreateBucket(ctx context.Context, b NewBucket) (*Bucket, error)
 // Reindex builds the index of a bucket's manifests again.
 func (c *Client) Reindex(ctx context.Context, bucket string) (*Reindexed, error) {
 	return send[Reindexed](ctx, c, http.MethodPost, at("/v1/buckets/", bucket, "/reindex"), nil, nil)
+}
+
+// Bridge is a bridge that is connected.
+type Bridge struct {
+	Name   string    `json:"name"`
+	Card   string    `json:"card"` // bridge:<name>
+	Person string    `json:"person"`
+	Since  time.Time `json:"since"`
+}
+
+// Bridges lists the bridges that are connected.
+func (c *Client) Bridges(ctx context.Context) (*List[Bridge], error) {
+	return send[List[Bridge]](ctx, c, http.MethodGet, "/v1/bridges", nil, nil)
+}
+
+// Bridge asks for a bridge without a WebSocket, which the server refuses; what
+// holds one is package bridge.
+func (c *Client) Bridge(ctx context.Context, name string) (*List[Bridge], error) {
+	return send[List[Bridge]](ctx, c, http.MethodGet, "/v1/bridge", url.Values{"name": {name}}, nil)
 }

@@ -70,6 +70,9 @@ func New(baseURL, key string, o Options) *Client {
 // BaseURL is the server's URL, without a slash at its end.
 func (c *Client) BaseURL() string { return c.base }
 
+// Key is the API key that is sent.
+func (c *Client) Key() string { return c.key }
+
 // body is what a request carries.
 type body struct {
 	kind string

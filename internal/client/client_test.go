@@ -402,6 +402,12 @@ func agents(t *testing.T, c *client.Client) {
 	if got := ok[*client.Reindexed](t)(c.Reindex(ctx, service.Bucket)); got.Indexed != 1 || len(got.Left) != 0 {
 		t.Errorf("reindexed: %+v", got)
 	}
+	if l := ok[*client.List[client.Bridge]](t)(c.Bridges(ctx)); len(l.Items) != 0 {
+		t.Errorf("bridges: %+v", l.Items)
+	}
+	if _, err := c.Bridge(ctx, "desk"); flow.CodeOf(err) != flow.CodeInvalid {
+		t.Errorf("a bridge without a WebSocket: %v", err)
+	}
 	if err := c.RemoveAgent(ctx, "my-helper"); err != nil {
 		t.Error(err)
 	}

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"github.com/longstop-dev/longstop/internal/bridge"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
@@ -30,6 +32,7 @@ type desk struct {
 
 	mu       sync.Mutex
 	server   string           // where the keys are
+	audience string           // whom tokens are for; "" for the URL
 	claims   []map[string]any // of every request
 	refused  int
 	contexts []string
@@ -134,11 +137,17 @@ func (d *desk) verify(r *http.Request) error {
 		return err
 	}
 	d.claims = append(d.claims, all)
-	return standard.Validate(jwt.Expected{Issuer: d.server, AnyAudience: jwt.Audience{d.url}, Time: time.Now()})
+	return standard.Validate(jwt.Expected{Issuer: d.server, AnyAudience: jwt.Audience{cmp.Or(d.audience, d.url)}, Time: time.Now()})
 }
 
 // employ registers the agent and lets it into a vault named orders.
 func (st *stop) employ(d *desk, connect bool) (agent string) {
+	st.t.Helper()
+	return st.employAt(d, d.url, connect)
+}
+
+// employAt is employ for an agent whose card is elsewhere.
+func (st *stop) employAt(d *desk, card string, connect bool) (agent string) {
 	st.t.Helper()
 	d.mu.Lock()
 	d.server = st.s.URL()
@@ -146,7 +155,7 @@ func (st *stop) employ(d *desk, connect bool) (agent string) {
 	var s struct{ PublicKey, Bucket string }
 	st.must("POST", "/v1/agent-services", map[string]any{}, &s)
 	var a struct{ AgentID string }
-	st.must("POST", "/v1/agents", map[string]any{"kind": "external", "card": d.url, "bucket": s.Bucket, "asPubkey": s.PublicKey}, &a)
+	st.must("POST", "/v1/agents", map[string]any{"kind": "external", "card": card, "bucket": s.Bucket, "asPubkey": s.PublicKey}, &a)
 	st.must("POST", "/v1/vaults", map[string]any{"name": "orders"}, nil)
 	if connect {
 		st.must("POST", "/v1/vaults/orders/connections", map[string]any{"agentId": a.AgentID}, nil)
@@ -304,7 +313,9 @@ func TestCardsMustBeSigned(t *testing.T) {
 	if !strings.Contains(r.Steps[0].Error, "card_invalid") || !strings.Contains(r.Steps[0].Error, "not signed") {
 		t.Errorf("run: %+v", r)
 	}
-	var s struct{ Items []struct{ PublicKey, Bucket string } }
+	var s struct {
+		Items []struct{ PublicKey, Bucket string }
+	}
 	st.must("GET", "/v1/agent-services", nil, &s)
 	code, body := st.call("POST", "/v1/agents", map[string]any{"kind": "external", "card": d.url, "bucket": s.Items[0].Bucket, "asPubkey": s.Items[0].PublicKey}, nil)
 	if code != http.StatusUnprocessableEntity || !strings.Contains(body, "not signed") {
@@ -341,5 +352,64 @@ func TestAgentStepOverARestart(t *testing.T) {
 	}
 	if n := len(st.vaultEvents("workflow.asked")); n != 2 {
 		t.Errorf("asked %d times, want once for each run", n)
+	}
+}
+
+// bridged holds a bridge to the desk until stop is called.
+func (st *stop) bridged(d *desk) (stop func()) {
+	st.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	connected, ended := make(chan struct{}, 16), make(chan error, 1)
+	side := bridge.Side{Server: st.s.URL(), Key: st.s.Key(), Name: "desk", To: d.url, Clock: flow.SystemClock{}, Jitter: func() float64 { return 0 },
+		Told: func(up bool, _ error, _ time.Duration) {
+			if up {
+				connected <- struct{}{}
+			}
+		}}
+	go func() { ended <- side.Run(ctx) }()
+	select {
+	case <-connected:
+	case err := <-ended:
+		st.t.Fatal(err)
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for { // the server takes it just after
+		var l struct{ Items []struct{ Card string } }
+		if st.must("GET", "/v1/bridges", nil, &l); len(l.Items) == 1 {
+			return func() { cancel(); <-ended }
+		}
+		<-tick.C
+	}
+}
+
+// TestAnAgentBehindABridge: no address is known of it, its tokens are for the
+// bridge, and a turn that is under way when the connection is lost is rejoined.
+func TestAnAgentBehindABridge(t *testing.T) {
+	t.Parallel()
+	st, d := begin(t), newDesk(t)
+	d.audience = "bridge:desk"
+	gone := st.bridged(d)
+	id := st.employAt(d, "bridge:desk", true)
+	var a struct{ Card string }
+	if st.must("GET", "/v1/agents/"+id, nil, &a); a.Card != "bridge:desk" {
+		t.Errorf("card: %s", a.Card)
+	}
+	if r := st.ended(st.run(fmt.Sprintf(askDesk, id), map[string]any{"text": "hello"})); r.Status != "succeeded" || !strings.Contains(string(r.Output), "hello") {
+		t.Fatalf("run: %+v", r)
+	}
+	slow := st.run(fmt.Sprintf(askDesk, id), map[string]any{"text": "slow"})
+	<-d.began
+	gone()
+	close(d.wait)
+	gone = st.bridged(d)
+	defer func() { gone() }()
+	if r := st.ended(slow); r.Status != "succeeded" || r.Steps[0].Attempts != 1 {
+		t.Errorf("over a bridge that was away: %+v", r)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.refused != 0 || len(d.contexts) > 3 {
+		t.Errorf("%d refused, %d messages", d.refused, len(d.contexts))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/agent/token"
 	"github.com/longstop-dev/longstop/internal/agent/turn"
 	"github.com/longstop-dev/longstop/internal/api"
+	"github.com/longstop-dev/longstop/internal/bridge"
 	"github.com/longstop-dev/longstop/internal/bucket"
 	"github.com/longstop-dev/longstop/internal/dispatch"
 	"github.com/longstop-dev/longstop/internal/egress"
@@ -52,6 +53,7 @@ type parts struct {
 	mint     *token.Mint
 	turns    *turn.Driver
 	registry *registry.Registry
+	bridges  *bridge.Hub
 	api      *api.API
 	mcp      *mcp.Face
 }
@@ -95,9 +97,10 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 		Node: ident.New("node"), MaxActive: c.MaxActive, Log: c.Log, Told: p.courier.Poke, PublicURL: c.links})
 	p.vaults.Listen(arrivals{p.engine})
 	p.mint = token.New(p.store, keyring, c.PublicURL, c.Clock, ident.New)
-	p.registry = registry.New(registry.Config{Agents: p.store, Services: p.store, People: p.store, Cards: agents{wire, p.access}, Sealer: keyring, HTTP: outside,
+	p.bridges = bridge.NewHub(c.Clock)
+	p.registry = registry.New(registry.Config{Agents: p.store, Services: p.store, People: p.store, Cards: agents{wire, p.access, p.bridges}, Sealer: keyring, HTTP: outside,
 		Buckets: bucket.Options{Dir: f.buckets(), Roots: c.BucketRoots, Env: os.Getenv}, Clock: c.Clock, NewID: ident.New})
-	p.turns = turn.New(turn.Config{Store: p.store, Wire: agents{wire, p.access}, Tokens: p.mint, Feed: p.vaults, Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64, Log: c.Log})
+	p.turns = turn.New(turn.Config{Store: p.store, Wire: agents{wire, p.access, p.bridges}, Tokens: p.mint, Feed: p.vaults, Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64, Log: c.Log})
 	p.vaults.Listen(p.turns)
 	p.api = p.face(c)
 	return p, nil
@@ -178,7 +181,7 @@ func Validate(name string, src []byte) (*flow.Definition, error) {
 
 // face makes the handler of what the server shows outside.
 func (p *parts) face(c Config) *api.API {
-	rest := api.New(api.Config{Engine: p.engine, Notices: p.courier, Access: p.access, Recovery: p.desk, Vaults: p.vaults, Registry: p.registry, Ready: p.store.Ping, JWKS: p.mint.Keys,
+	rest := api.New(api.Config{Engine: p.engine, Notices: p.courier, Access: p.access, Recovery: p.desk, Vaults: p.vaults, Registry: p.registry, Bridges: p.bridges, Ready: p.store.Ping, JWKS: p.mint.Keys,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
 	var ops []flow.Op
 	for _, o := range rest.Operations() {
@@ -195,7 +198,7 @@ func (p *parts) face(c Config) *api.API {
 // OpsOverMCP names the operations that are declared with the face mcp, and
 // those that it offers.
 func OpsOverMCP() (declared, offered []string) {
-	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, courier: &notify.Courier{}, tools: &responder.Tools{}, store: &store.Store{}, vaults: &vault.Service{}, mint: &token.Mint{}, registry: &registry.Registry{}}
+	p := &parts{access: access.New(access.Config{}), engine: &engine.Engine{}, desk: &recovery.Desk{}, courier: &notify.Courier{}, tools: &responder.Tools{}, store: &store.Store{}, vaults: &vault.Service{}, mint: &token.Mint{}, registry: &registry.Registry{}, bridges: &bridge.Hub{}}
 	for _, o := range p.face(Config{}).Operations() {
 		if slices.Contains(o.Faces, "mcp") {
 			declared = append(declared, o.Name)

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/access"
+	"github.com/longstop-dev/longstop/internal/bridge"
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/responder"
@@ -26,19 +29,84 @@ func (c cards) Read(ctx context.Context, rawURL string) (access.CardInfo, error)
 }
 
 // agents calls agents that are hosted elsewhere: whoever drives a turn does not
-// care how its card is read.
+// care whether they are reached through a bridge.
 type agents struct {
-	*a2a.Client
+	wire   *a2a.Client
 	access *access.Service
+	hub    *bridge.Hub
 }
 
-// Card reads the card at a URL, or below it.
+// behind is where requests go that a bridge carries: of a URL it looks at the
+// path only.
+const behind = "http://bridge.invalid"
+
+// through is a client for requests of one bridge.
+type through struct {
+	hub             *bridge.Hub
+	workspace, name string
+}
+
+// Do sends a request over the bridge.
+func (t through) Do(req *http.Request) (*http.Response, error) {
+	return t.hub.Do(t.workspace, t.name, req)
+}
+
+// client gives who calls the agent with a card.
+func (a agents) client(workspace, card string) (c *a2a.Client, bridged bool) {
+	name, bridged := bridge.Name(card)
+	if !bridged {
+		return a.wire, false
+	}
+	return &a2a.Client{HTTP: through{a.hub, workspace, name}, Log: a.wire.Log}, true
+}
+
+// Card reads the card at a URL, or below it, or through a bridge.
 func (a agents) Card(ctx context.Context, workspace, url string) (*a2a.Card, error) {
 	policy, err := a.access.Cards(ctx, workspace)
 	if err != nil {
 		return nil, err
 	}
-	return a.FetchSigned(ctx, url, policy)
+	c, bridged := a.client(workspace, url)
+	if !bridged {
+		return c.FetchSigned(ctx, url, policy)
+	}
+	card, err := c.FetchSigned(ctx, behind, policy)
+	if err != nil {
+		return nil, err
+	}
+	// Wherever the card says that the agent is, it is called through the bridge.
+	for i := range card.Interfaces {
+		card.Interfaces[i].URL = moved(card.Interfaces[i].URL)
+	}
+	card.TopURL, card.Source = moved(card.TopURL), url
+	return card, nil
+}
+
+// moved is a URL's path behind a bridge.
+func moved(raw string) string {
+	u, err := url.Parse(raw)
+	if raw == "" || err != nil {
+		return raw
+	}
+	return behind + u.RequestURI()
+}
+
+// Send belongs to turn.Wire.
+func (a agents) Send(ctx context.Context, workspace string, t a2a.Target, o a2a.Out) (*a2a.Answer, a2a.Route, error) {
+	c, _ := a.client(workspace, t.URL)
+	return c.Send(ctx, t, o)
+}
+
+// GetTask belongs to turn.Wire.
+func (a agents) GetTask(ctx context.Context, workspace string, t a2a.Target, r a2a.Route, id string) (*a2a.Answer, error) {
+	c, _ := a.client(workspace, t.URL)
+	return c.GetTask(ctx, t, r, id)
+}
+
+// CancelTask belongs to turn.Wire.
+func (a agents) CancelTask(ctx context.Context, workspace string, t a2a.Target, r a2a.Route, id string) (*a2a.Answer, error) {
+	c, _ := a.client(workspace, t.URL)
+	return c.CancelTask(ctx, t, r, id)
 }
 
 // talks lets a workflow's steps ask agents through vaults.

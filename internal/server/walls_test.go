@@ -213,7 +213,7 @@ func (a tenant) foreign() map[string]struct {
 		"agents.list": {"", ok}, "agents.get": {"", none}, "agents.remove": {"", none}, "services.list": {"", ok}, "buckets.list": {"", ok},
 		"agents.push":     {`{"kind":"external","card":"` + a.card + `","bucket":"` + a.bucket + `","asPubkey":"` + a.service + `"}`, wrong},
 		"services.create": {`{"bucket":"` + a.bucket + `"}`, wrong}, "services.rotate": {"", none}, "buckets.create": {`{}`, made}, "buckets.reindex": {"", none},
-		"events.append": {`{"type":"note"}`, none}, "events.list": {"", none}, "jobs.list": {"", none}, "jobs.get": {"", none}, "events.get": {"", none},
+		"events.append": {`{"type":"note"}`, none}, "events.list": {"", none}, "jobs.list": {"", none}, "bridges.list": {"", ok}, "bridges.connect": {"", wrong}, "jobs.get": {"", none}, "events.get": {"", none},
 		"connections.create": {`{"agentId":"` + strings.Repeat("a", 64) + `:x"}`, none}, "connections.get": {"", none}, "connections.update": {`{}`, none}, "connections.revoke": {"", none},
 		"workflows.versions": {"", none}, "workflows.version": {"", none}, "workflows.publish": {`{"version":"` + a.version + `"}`, none}, "workflows.unpublish": {"", none},
 		"recovery.claim": {"", none}, "recovery.release": {"", none},

@@ -29,7 +29,7 @@ const (
 type PushIn struct {
 	Body struct {
 		Kind        string   `json:"kind,omitempty" doc:"external: the agent is hosted elsewhere."`
-		Card        string   `json:"card" doc:"The URL of the agent card; below a bare origin /.well-known/agent-card.json is read."`
+		Card        string   `json:"card" doc:"The URL of the agent card; below a bare origin /.well-known/agent-card.json is read. bridge:<name> for one behind a bridge."`
 		Bucket      string   `json:"bucket" doc:"The id of the bucket that the manifest goes to."`
 		AsPubkey    string   `json:"asPubkey,omitempty" doc:"The Agent Service's public key: the agent's id is <pubkey>:<alias>. Without it the manifest has no id, and nobody can call the agent."`
 		Alias       string   `json:"alias,omitempty" doc:"Default: a slug of the card's name."`

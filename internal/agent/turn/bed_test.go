@@ -64,6 +64,18 @@ func (m mints) Token(_ context.Context, c token.Claims) (string, error) { return
 // wires reads cards with the wire's client.
 type wires struct{ *a2a.Client }
 
+func (w wires) Send(ctx context.Context, _ string, t a2a.Target, o a2a.Out) (*a2a.Answer, a2a.Route, error) {
+	return w.Client.Send(ctx, t, o)
+}
+
+func (w wires) GetTask(ctx context.Context, _ string, t a2a.Target, r a2a.Route, id string) (*a2a.Answer, error) {
+	return w.Client.GetTask(ctx, t, r, id)
+}
+
+func (w wires) CancelTask(ctx context.Context, _ string, t a2a.Target, r a2a.Route, id string) (*a2a.Answer, error) {
+	return w.Client.CancelTask(ctx, t, r, id)
+}
+
 func (w wires) Card(ctx context.Context, _, url string) (*a2a.Card, error) {
 	return w.FetchCard(ctx, url)
 }

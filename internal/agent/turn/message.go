@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/agent/token"
@@ -63,6 +64,9 @@ func onBehalfOf(e flow.VaultEvent) string {
 
 // mint makes the execution token of one request.
 func (s *session) mint(ctx context.Context, origin string) (string, error) {
+	if strings.HasPrefix(s.way.Card, "bridge:") { // an agent behind a bridge has no origin of its own
+		origin = s.way.Card
+	}
 	return s.c.Tokens.Token(ctx, token.Claims{Workspace: s.t.Workspace, Agent: s.t.Agent, Audience: origin, Vault: s.t.Vault,
 		Scope: s.t.Scope, Job: s.t.Job, Task: s.t.ID, OnBehalfOf: onBehalfOf(s.ask)})
 }

@@ -36,7 +36,7 @@ func (s *session) poll(ctx context.Context) (time.Time, bool, error) {
 	}
 	limit, cancel := context.WithTimeout(ctx, min(requestTimeout, p.Deadline.Sub(now)))
 	defer cancel()
-	answer, err := s.c.Wire.GetTask(limit, s.aim(nil), s.way.Route, p.TaskID)
+	answer, err := s.c.Wire.GetTask(limit, s.t.Workspace, s.aim(nil), s.way.Route, p.TaskID)
 	if err != nil {
 		return s.rideOut(ctx, err)
 	}
@@ -174,7 +174,7 @@ func (s *session) cancelRemote(ctx context.Context) {
 	}
 	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	_, _ = s.c.Wire.CancelTask(limit, s.aim(nil), s.way.Route, s.t.Progress.TaskID)
+	_, _ = s.c.Wire.CancelTask(limit, s.t.Workspace, s.aim(nil), s.way.Route, s.t.Progress.TaskID)
 }
 
 func orElse(s, other string) string {

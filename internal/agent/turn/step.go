@@ -163,7 +163,7 @@ func (s *session) begin(ctx context.Context) (time.Time, bool, error) {
 	}
 	limit, cancel := context.WithTimeout(ctx, p.Deadline.Sub(now))
 	defer cancel()
-	answer, route, err := s.c.Wire.Send(limit, target, s.message())
+	answer, route, err := s.c.Wire.Send(limit, s.t.Workspace, target, s.message())
 	if err != nil {
 		return s.failed(ctx, judge(err))
 	}

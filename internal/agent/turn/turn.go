@@ -35,9 +35,9 @@ type Store interface {
 type Wire interface {
 	// Card reads an agent's card, which is never kept.
 	Card(ctx context.Context, workspace, url string) (*a2a.Card, error)
-	Send(ctx context.Context, t a2a.Target, o a2a.Out) (*a2a.Answer, a2a.Route, error)
-	GetTask(ctx context.Context, t a2a.Target, r a2a.Route, taskID string) (*a2a.Answer, error)
-	CancelTask(ctx context.Context, t a2a.Target, r a2a.Route, taskID string) (*a2a.Answer, error)
+	Send(ctx context.Context, workspace string, t a2a.Target, o a2a.Out) (*a2a.Answer, a2a.Route, error)
+	GetTask(ctx context.Context, workspace string, t a2a.Target, r a2a.Route, taskID string) (*a2a.Answer, error)
+	CancelTask(ctx context.Context, workspace string, t a2a.Target, r a2a.Route, taskID string) (*a2a.Answer, error)
 }
 
 // Tokens makes execution tokens, one for each request.
