@@ -23,6 +23,7 @@ func proposal(w io.Writer, ink Ink, indent string, raw json.RawMessage, changes 
 	}
 	var p struct {
 		flow.Approval
+		From          string          `json:"from"` // of a question
 		Type          flow.ActionType `json:"type"`
 		Code          string          `json:"code"`
 		Input, Output any
@@ -38,6 +39,8 @@ func proposal(w io.Writer, ink Ink, indent string, raw json.RawMessage, changes 
 		}
 		fmt.Fprintf(w, "%swhat it makes of the answer:\n", indent)
 		Diff(w, ink, indent+"  ", p.Input, p.Output)
+	case p.From != "":
+		fmt.Fprintf(w, "%s%s asks: %s\n", indent, Line(p.From, 100), Line(p.Message, 300))
 	case p.Message != "":
 		fmt.Fprintf(w, "%sto approve: %s\n", indent, Line(p.Message, 300))
 		if len(p.Form) > 0 {

@@ -78,9 +78,10 @@ func TestTimelineShowsEachAnswerOnce(t *testing.T) {
 func TestEachKindOfGateSaysWhatIsWanted(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[flow.GateKind]string{
-		flow.GateApproval:   "to approve: Send 300 letters?",
-		flow.GateNeedsHuman: "waits for a person: nobody could mend it",
-		flow.GateNeedsAgent: "waits in the inbox for your agent; without an answer the built-in is asked in 5m0s",
+		flow.GateApproval:      "to approve: Send 300 letters?",
+		flow.GateNeedsHuman:    "waits for a person: nobody could mend it",
+		flow.GateInputRequired: "an agent asks back",
+		flow.GateNeedsAgent:    "waits in the inbox for your agent; without an answer the built-in is asked in 5m0s",
 	} {
 		var out bytes.Buffer
 		line := &show.Timeline{W: &out,

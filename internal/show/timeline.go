@@ -91,6 +91,10 @@ func (t *Timeline) Event(e flow.Event) {
 	case flow.EventStepAdapting:
 		t.adapting(i, e.At)
 	case flow.EventStepSuspended:
+		if d.Message != "" { // for whom or what
+			t.line(t.Ink.Faint("…"), i, d.ID, "%s, at most %s", Line(d.Message, 100), until(e.At, d.DueAt))
+			return
+		}
 		t.line(t.Ink.Faint("…"), i, d.ID, "waits %s", until(e.At, d.DueAt))
 	case flow.EventStepSkipped:
 		t.line(t.Ink.Warn("⤼"), i, d.ID, "skipped %s", t.Ink.Faint(Line(d.Message, 120)))
@@ -251,6 +255,8 @@ func waits(now time.Time, d data) string {
 	switch d.Kind {
 	case flow.GateApproval:
 		who = "waits for approval"
+	case flow.GateInputRequired:
+		who = "an agent asks back"
 	case flow.GateNeedsAgent:
 		return "waits in the inbox for your agent; without an answer the built-in is asked in " + until(now, d.ExpiresAt)
 	}
