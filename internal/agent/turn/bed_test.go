@@ -40,6 +40,7 @@ type bed struct {
 	log   *logged
 	mints mints
 	wrap  func(turn.Store) turn.Store
+	guard egress.Policy
 
 	moved chan struct{}
 }
@@ -85,6 +86,7 @@ func newBed(t *testing.T, card string, change ...func(*bed)) *bed {
 	t.Helper()
 	b := &bed{t: t, clock: flowtest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), log: &logged{}, moved: make(chan struct{}, 1),
 		db:    emptyDatabase(t),
+		guard: egress.Policy{AllowPrivate: true},
 		ada:   flow.Caller{Workspace: "ws", Person: "ada", Role: flow.RoleOwner},
 		mints: func(token.Claims) (string, error) { return "", flow.Errorf(flow.CodeNotFound, "no service") }}
 	for _, f := range change {
@@ -128,7 +130,7 @@ func (b *bed) open() {
 // start starts a driver, as a process does.
 func (b *bed) start() {
 	b.t.Helper()
-	guard, err := egress.New(egress.Policy{AllowPrivate: true})
+	guard, err := egress.New(b.guard)
 	if err != nil {
 		b.t.Fatal(err)
 	}

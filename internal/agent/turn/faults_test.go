@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/longstop-dev/longstop/internal/egress"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
@@ -158,6 +159,58 @@ func TestAnAgentThatMoves(t *testing.T) {
 	s.set(func() { s.card = func() string { return s.plainCard("") } })
 	if a := b.answer(b.ask(`{"text":"three"}`, ``)); a.Code != "" {
 		t.Errorf("and back: %+v", a)
+	}
+}
+
+// TestAnAgentThatMovesInside: the card, which may be read, comes to point at a
+// place of this network, which may not be called.
+func TestAnAgentThatMovesInside(t *testing.T) {
+	t.Parallel()
+	s, inside := newScripted(t), newScripted(t)
+	b := newBed(t, s.url, func(b *bed) {
+		b.guard = egress.Policy{Allow: []string{strings.TrimPrefix(s.url, "http://")}}
+	})
+	if a := b.answer(b.ask(`{"text":"one"}`, ``)); a.Code != "" {
+		t.Fatalf("at first: %+v", a)
+	}
+	s.set(func() {
+		s.card = func() string { return strings.ReplaceAll(s.plainCard(""), s.url+"/rpc", inside.url+"/rpc") }
+	})
+	if a := b.answer(b.ask(`{"text":"two"}`, ``)); a.Code != flow.TurnUnreachable {
+		t.Errorf("inside: %+v", a)
+	}
+	if sent, _ := inside.seen(); len(sent) != 0 {
+		t.Errorf("it was called: %+v", sent)
+	}
+}
+
+// TestAnAgentThatStreamsWithoutEnd is cut off at the bound, to a message and to
+// a poll.
+func TestAnAgentThatStreamsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	for _, polls := range []bool{false, true} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				fmt.Fprintf(w, `{"name":"a","url":"http://%s/rpc"}`, r.Host)
+				return
+			}
+			body, _ := io.ReadAll(r.Body)
+			if polls && strings.Contains(string(body), "SendMessage") {
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":"x","result":{"task":%s}}`, task("t-1", "c-1", "WORKING", ""))
+				return
+			}
+			io.WriteString(w, `{"jsonrpc":"2.0","result":{"x":"`)
+			for chunk := strings.Repeat("x", 64<<10); ; {
+				if _, err := io.WriteString(w, chunk); err != nil {
+					return
+				}
+			}
+		}))
+		t.Cleanup(srv.Close)
+		b := newBed(t, srv.URL)
+		if a := b.answer(b.ask(`{"text":"hi"}`, ``)); a.Code != flow.TurnInvalidResponse || !strings.Contains(a.Error, "too large") {
+			t.Errorf("polls %t: %+v", polls, a)
+		}
 	}
 }
 

@@ -9,6 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 )
 
 // scripted is an agent that answers what a test says: an outsider's faults
@@ -102,6 +106,7 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.t.Errorf("params: %v in %s", err, body)
 	}
 	q.Method = envelope.Method
+	s.strict(q.Method, envelope.Params)
 	switch q.Method {
 	case "SendMessage", "message/send":
 		s.sent = append(s.sent, q)
@@ -112,6 +117,24 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.cancel++
 		s.answer(w, string(envelope.ID), task("t-1", "c-1", "CANCELED", ""))
+	}
+}
+
+// strict has a reader of the protocol buffer take what was written in 1.0.
+func (s *scripted) strict(method string, params []byte) {
+	var into proto.Message
+	switch method {
+	case "SendMessage":
+		into = &pb.SendMessageRequest{}
+	case "GetTask":
+		into = &pb.GetTaskRequest{}
+	case "CancelTask":
+		into = &pb.CancelTaskRequest{}
+	default:
+		return
+	}
+	if err := (protojson.UnmarshalOptions{}).Unmarshal(params, into); err != nil {
+		s.t.Errorf("a strict reader refuses %s %s: %v", method, params, err)
 	}
 }
 
