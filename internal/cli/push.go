@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/hex"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -216,11 +215,8 @@ func orCode(kind string) string {
 	return kind
 }
 
-// phraseArg reads a phrase from a flag, a file or the environment.
+// phraseArg reads a phrase that stands in an argument or in a file.
 func (a *app) phraseArg(words string) (string, error) {
-	if words == "" {
-		return os.Getenv("LONGSTOP_SECRET_PHRASE"), nil
-	}
 	b, err := a.value(words)
 	return strings.TrimSpace(string(b)), err
 }
