@@ -410,6 +410,47 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// TestAnAgentWhoseKeyIsRotated during its turn is asked under its new id.
+func TestAnAgentWhoseKeyIsRotated(t *testing.T) {
+	t.Parallel()
+	s := newScripted(t)
+	s.send = func(n int, _ call) string {
+		if n == 1 {
+			return `{"task":` + task("t-1", "c-1", "FAILED", "") + `}`
+		}
+		return `{"task":` + task("t-2", "c-1", "COMPLETED", saying("fine")) + `}`
+	}
+	b := newBed(t, s.url)
+	e := b.ask(`{"text":"hi"}`, ``)
+	late := time.After(20 * time.Second)
+	for { // the first try has failed, and its pause is not over
+		if _, waits, busy := b.d.Next(); waits && busy == 0 {
+			if sent, _ := s.seen(); len(sent) == 1 {
+				break
+			}
+		}
+		select {
+		case <-b.moved:
+		case <-late:
+			t.Fatal("the first try did not fail")
+		}
+	}
+	a, err := b.store.Agent(t.Context(), "ws", agentID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := strings.Repeat("cd", 32) + ":helper"
+	a.ID, a.Manifest.AgentID = fresh, fresh
+	for _, err := range []error{b.store.PutAgent(t.Context(), a, "1.0.0"), b.store.MoveConnections(t.Context(), "ws", agentID, fresh), b.store.DeleteAgent(t.Context(), "ws", agentID)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.answer(e); got.Text != "fine" || got.AgentID != fresh {
+		t.Errorf("answer: %+v", got)
+	}
+}
+
 // halting is a store that stops the process at a write: nothing is written any
 // more.
 type halting struct {

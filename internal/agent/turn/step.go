@@ -141,6 +141,11 @@ func (s *session) begin(ctx context.Context) (time.Time, bool, error) {
 	agent, err := s.c.Store.Agent(ctx, s.t.Workspace, s.t.Agent)
 	switch {
 	case flow.CodeOf(err) == flow.CodeNotFound:
+		fresh, err := s.c.Store.NextTurn(ctx, s.t.Job)
+		if err == nil && fresh.ID == s.t.ID && fresh.Agent != s.t.Agent { // its service has another key now
+			*s.t = fresh
+			return s.begin(ctx)
+		}
 		return s.end(ctx, verdict{code: flow.TurnNotConnected, why: "the agent is not registered any more"})
 	case err != nil:
 		return time.Time{}, false, err
