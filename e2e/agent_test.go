@@ -167,7 +167,7 @@ func killDuringTurns(t *testing.T, at place) {
 	a.polled = 0
 	a.mu.Unlock()
 	p = at.serve(t)
-	a.reaches(t, n, n/4)
+	a.reaches(t, n, n/12)
 	p.kill() // while answers are published
 	p = at.serve(t)
 	tick, late := time.NewTicker(20*time.Millisecond), time.After(30*time.Second)

@@ -11,7 +11,7 @@ import (
 )
 
 func mountBridges(a *API, s Bridges) {
-	connect := offered("bridges.connect", "Hold a bridge, over a WebSocket: calls to an agent without a public address come through it", flow.RoleOperator)
+	connect := offered("bridges.connect", "Hold a bridge, over a WebSocket: calls to an agent without a public address come through it", flow.RoleEditor)
 	serve(a, s, connect, route{method: http.MethodGet, path: "/v1/bridge", instead: a.bridge(s, connect)}, Bridges.Connect)
 	serve(a, s, offered("bridges.list", "The bridges that are connected", flow.RoleViewer),
 		route{method: http.MethodGet, path: "/v1/bridges"}, Bridges.Bridges)

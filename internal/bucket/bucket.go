@@ -27,6 +27,8 @@ type Bucket interface {
 	// Put writes an object whole or not at all, in the place of one that is there.
 	Put(ctx context.Context, key string, body []byte) error
 	Get(ctx context.Context, key string) ([]byte, error)
+	// Delete removes an object; one that is not there is no error.
+	Delete(ctx context.Context, key string) error
 	// List gives the keys that begin with a prefix, sorted, at most [MaxKeys].
 	List(ctx context.Context, prefix string) ([]string, error)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -67,6 +68,14 @@ func TestBuckets(t *testing.T) {
 		if err != nil || strings.Join(keys, " ") != "agents/a/1.0.0/manifest.json agents/b/2.0.0+x/manifest.json" {
 			t.Errorf("%s: list: %v, %v", at, keys, err)
 		}
+		for range 2 { // the second time it is gone already
+			if err := b.Delete(ctx, "other/c"); err != nil {
+				t.Errorf("%s: delete: %v", at, err)
+			}
+		}
+		if _, err := b.Get(ctx, "other/c"); flow.CodeOf(err) != flow.CodeNotFound {
+			t.Errorf("%s: deleted: %v", at, err)
+		}
 		if err := b.Put(ctx, "big", bytes.Repeat([]byte("x"), bucket.MaxObject+1)); flow.CodeOf(err) != flow.CodeTooLarge {
 			t.Errorf("%s: too large: %v", at, err)
 		}
@@ -82,6 +91,31 @@ func TestBuckets(t *testing.T) {
 		}
 		if !strings.HasPrefix(r.URL.Path, "/manifests") {
 			t.Errorf("asked for %s", r.URL)
+		}
+	}
+}
+
+// TestTwoWhoPutTheSameKey: one of them counts, whole.
+func TestTwoWhoPutTheSameKey(t *testing.T) {
+	t.Parallel()
+	b, err := bucket.Open("bkt_1", "file://", bucket.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := bytes.Repeat([]byte("1"), 300_000), bytes.Repeat([]byte("2"), 200_000)
+	for range 50 {
+		var wg sync.WaitGroup
+		for _, body := range [][]byte{one, two} {
+			wg.Go(func() {
+				if err := b.Put(t.Context(), "agents/a/1.0.0/manifest.json", body); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		got, err := b.Get(t.Context(), "agents/a/1.0.0/manifest.json")
+		if err != nil || !bytes.Equal(got, one) && !bytes.Equal(got, two) {
+			t.Fatalf("torn: %d bytes, %v", len(got), err)
 		}
 	}
 }

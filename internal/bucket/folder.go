@@ -2,6 +2,7 @@ package bucket
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -51,7 +52,7 @@ func (f folder) Put(_ context.Context, key string, body []byte) error {
 	if err := root.MkdirAll(path.Dir(key), 0o700); err != nil {
 		return f.failed(err)
 	}
-	beside := key + ".new"
+	beside := key + "." + rand.Text() + ".new" // of this writer alone
 	w, err := root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return f.failed(err)
@@ -116,6 +117,22 @@ func (f folder) Get(_ context.Context, key string) ([]byte, error) {
 		return nil, tooLarge(key)
 	}
 	return b, nil
+}
+
+// Delete removes an object.
+func (f folder) Delete(_ context.Context, key string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	root, err := f.root(false)
+	if err == nil {
+		defer root.Close()
+		err = root.Remove(key)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return f.failed(err)
+	}
+	return nil
 }
 
 // List walks the folder.

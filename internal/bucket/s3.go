@@ -101,6 +101,15 @@ func (b s3) Get(ctx context.Context, key string) ([]byte, error) {
 	return b.call(ctx, http.MethodGet, b.prefix+key, nil, nil)
 }
 
+// Delete removes an object.
+func (b s3) Delete(ctx context.Context, key string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	_, err := b.call(ctx, http.MethodDelete, b.prefix+key, nil, nil)
+	return err
+}
+
 // page is an answer of ListObjectsV2.
 type page struct {
 	Contents []struct {

@@ -81,7 +81,8 @@ func (agentsRemoveCmd) Help() string {
 	return `Example:
   longstop agents remove helper
 
-Events that target it are answered with not_connected from then on; its manifests stay in the bucket.`
+Events that target it are answered with not_connected from then on. Its manifests go too, as far as
+they are in the bucket of its service.`
 }
 
 // Run removes an agent.

@@ -211,6 +211,23 @@ func (e *Engine) GetRun(ctx context.Context, by flow.Caller, in *RunIn) (*RunVie
 	if err != nil {
 		return nil, err
 	}
+	for range 4 { // a run that moves all the time is shown as it moves
+		v, err := e.whole(ctx, by, run)
+		if err != nil || run.Status.Finished() {
+			return v, err
+		}
+		now, err := e.Runs.Run(ctx, by.Workspace, in.ID)
+		if err != nil || now.Version == run.Version {
+			return v, err
+		}
+		run = now // its steps or its gates may be later than what the run said
+	}
+	return e.whole(ctx, by, run)
+}
+
+// whole shows a run with its steps and gates, which are read one after the
+// other.
+func (e *Engine) whole(ctx context.Context, by flow.Caller, run flow.Run) (*RunView, error) {
 	v := e.view(run)
 	rows, err := e.Runs.Steps(ctx, run.ID)
 	var def *compiled

@@ -111,14 +111,53 @@ func (r *Registry) find(ctx context.Context, by flow.Caller, text string) (strin
 	return "", flow.Errorf(flow.CodeConflict, "%d agents have the alias %q", len(ids), text).Right("one of " + strings.Join(ids, ", "))
 }
 
-// RemoveAgent takes an agent out of the registry: events that target it are
-// answered with not_connected from then on. Its manifests stay in the bucket.
+// RemoveAgent takes an agent out of the registry, with its manifests in its
+// service's bucket: events that target it are answered with not_connected
+// from then on.
 func (r *Registry) RemoveAgent(ctx context.Context, by flow.Caller, in *AgentIn) (*None, error) {
 	id, err := r.find(ctx, by, in.ID)
 	if err != nil {
 		return nil, err
 	}
+	if err := r.withdraw(ctx, by, id); err != nil {
+		return nil, err
+	}
 	return &None{}, r.c.Agents.DeleteAgent(ctx, by.Workspace, id, by.Did("agents.remove", "agent/"+id, r.c.Clock.Now(), nil))
+}
+
+// withdraw removes the manifests of an agent, so that the index is not built
+// with it again.
+func (r *Registry) withdraw(ctx context.Context, by flow.Caller, id string) error {
+	versions, err := r.c.Agents.AgentVersions(ctx, by.Workspace, id)
+	if err != nil {
+		return err
+	}
+	service, err := r.c.Services.Service(ctx, by.Workspace, strings.SplitN(id, ":", 2)[0])
+	if err != nil {
+		return err
+	}
+	b, err := r.c.Services.Bucket(ctx, by.Workspace, service.Bucket)
+	if err != nil {
+		return err
+	}
+	place, err := r.open(b)
+	if err != nil {
+		return err
+	}
+	for _, v := range versions {
+		key := manifestKey(v.Manifest)
+		body, err := place.Get(ctx, key)
+		if flow.CodeOf(err) == flow.CodeNotFound {
+			continue
+		}
+		if m, why := readManifest(key, body, err); why != "" || m.AgentID != id {
+			continue // somebody else's by now
+		}
+		if err := place.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Reindex builds the index of the manifests in a bucket again: what was pushed

@@ -35,7 +35,7 @@ type PushIn struct {
 		Alias       string   `json:"alias,omitempty" doc:"Default: a slug of the card's name."`
 		Version     string   `json:"version,omitempty" doc:"Semver. Default 1.0.0."`
 		Scopes      []string `json:"scopes,omitempty" doc:"Of vaults, that the agent asks for. Default: default."`
-		IdleTimeout int64    `json:"idleTimeout,omitempty" doc:"Seconds that a conversation survives without events. Default 1800."`
+		IdleTimeout *int64   `json:"idleTimeout,omitempty" doc:"Seconds that a conversation survives without events. Default 1800; 0 is refused."`
 		PublicBase  string   `json:"publicBase,omitempty" doc:"Where others read the bucket from; kept with the bucket."`
 		Subject     string   `json:"subject,omitempty" doc:"The public key of the person who pushes; it must be the caller's."`
 	}
@@ -66,7 +66,7 @@ func (r *Registry) Push(ctx context.Context, by flow.Caller, in *PushIn) (*PushO
 		return nil, err
 	}
 	m := flow.Manifest{Kind: flow.KindExternal, Card: in.Body.Card, Alias: in.Body.Alias, Version: in.Body.Version, Scopes: in.Body.Scopes,
-		IdleTimeout: in.Body.IdleTimeout, Name: card.Name, Description: card.Description}
+		IdleTimeout: *in.Body.IdleTimeout, Name: card.Name, Description: card.Description}
 	if card.Source != "" {
 		m.Card = card.Source
 	}
@@ -114,8 +114,9 @@ func (r *Registry) checkPush(ctx context.Context, by flow.Caller, in *PushIn) er
 	if p.Version == "" {
 		p.Version = "1.0.0"
 	}
-	if p.IdleTimeout == 0 {
-		p.IdleTimeout = int64(flow.DefaultIdleTimeout / time.Second)
+	if p.IdleTimeout == nil {
+		idle := int64(flow.DefaultIdleTimeout / time.Second)
+		p.IdleTimeout = &idle
 	}
 	if len(p.Scopes) == 0 {
 		p.Scopes = []string{flow.DefaultScope}
@@ -133,7 +134,7 @@ func (r *Registry) checkPush(ctx context.Context, by flow.Caller, in *PushIn) er
 		return bad("alias", fmt.Sprintf("%q cannot be an alias", p.Alias), "letters, digits, dots, dashes and underscores, without a colon, at most 100")
 	case !isVersion(p.Version):
 		return bad("version", fmt.Sprintf("%q is no semver", p.Version), "three numbers, such as 1.0.0")
-	case p.IdleTimeout < 0 || p.IdleTimeout > maxIdle:
+	case *p.IdleTimeout <= 0 || *p.IdleTimeout > maxIdle:
 		return bad("idleTimeout", "a conversation cannot survive for that long", "1 second to a year; the default is 30m")
 	}
 	if err := checkScopes(p.Scopes); err != nil {

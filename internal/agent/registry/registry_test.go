@@ -244,7 +244,8 @@ func TestRefusals(t *testing.T) {
 		"dots":                      {func(in *registry.PushIn) { in.Body.Alias = ".." }, flow.CodeInvalid, "alias"},
 		"short version":             {func(in *registry.PushIn) { in.Body.Version = "1.0" }, flow.CodeInvalid, "version"},
 		"no version":                {func(in *registry.PushIn) { in.Body.Version = "../1" }, flow.CodeInvalid, "version"},
-		"idle":                      {func(in *registry.PushIn) { in.Body.IdleTimeout = -1 }, flow.CodeInvalid, "idleTimeout"},
+		"idle":                      {func(in *registry.PushIn) { n := int64(-1); in.Body.IdleTimeout = &n }, flow.CodeInvalid, "idleTimeout"},
+		"no idle time":              {func(in *registry.PushIn) { in.Body.IdleTimeout = new(int64) }, flow.CodeInvalid, "idleTimeout"},
 		"scope":                     {func(in *registry.PushIn) { in.Body.Scopes = []string{"a b"} }, flow.CodeInvalid, "scopes"},
 		"another person":            {func(in *registry.PushIn) { in.Body.Subject = "ffff" }, flow.CodeForbidden, "subject"},
 		"no endpoint":               {at("/none.json"), flow.CodeInvalid, "card"},
@@ -348,6 +349,47 @@ func TestReindex(t *testing.T) {
 	}
 	if a, err := b.r.GetAgent(t.Context(), b.ada, &registry.AgentIn{ID: "order-desk"}); err != nil || a.Version != "2.0.0" {
 		t.Errorf("the highest: %+v, %v", a, err)
+	}
+}
+
+// TestWhatIsGoneStaysGone: neither an agent that was removed nor one under an
+// old key comes back when the index is built again.
+func TestWhatIsGoneStaysGone(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	s := b.service()
+	for _, v := range []string{"1.0.0", "2.0.0"} {
+		if _, err := b.push(s, func(in *registry.PushIn) { in.Body.Version = v }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids := func() string {
+		t.Helper()
+		if _, err := b.r.Reindex(t.Context(), b.ada, &registry.ReindexIn{ID: s.Bucket}); err != nil {
+			t.Fatal(err)
+		}
+		l, err := b.r.ListAgents(t.Context(), b.ada, &registry.None{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, a := range l.Items {
+			out = append(out, a.ID+" "+a.Version)
+		}
+		return strings.Join(out, ", ")
+	}
+	rotated, err := b.r.Rotate(t.Context(), b.ada, &registry.RotateIn{Key: s.PublicKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := ids(), rotated.Service.PublicKey+":order-desk 2.0.0"; got != want {
+		t.Errorf("after the rotation: %s, want %s", got, want)
+	}
+	if _, err := b.r.RemoveAgent(t.Context(), b.ada, &registry.AgentIn{ID: "order-desk"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(); got != "" {
+		t.Errorf("after the removal: %s", got)
 	}
 }
 

@@ -229,19 +229,32 @@ func (r *Registry) Rotate(ctx context.Context, by flow.Caller, in *RotateIn) (*R
 		if a.Service != old.PublicKey {
 			continue
 		}
-		m := a.Manifest
-		m.AgentID = fresh.PublicKey + ":" + m.Alias
-		if err := r.put(ctx, by, old.Bucket, m, a.ID); err != nil {
+		id := fresh.PublicKey + ":" + a.Manifest.Alias
+		if err := r.move(ctx, by, old.Bucket, a.ID, id); err != nil {
 			return nil, err
 		}
-		did := by.Did("agents.move", "agent/"+m.AgentID, r.c.Clock.Now(), map[string]any{"from": a.ID})
-		if err := r.c.Agents.MoveConnections(ctx, by.Workspace, a.ID, m.AgentID, did); err != nil {
-			return nil, err
-		}
-		if err := r.c.Agents.DeleteAgent(ctx, by.Workspace, a.ID); err != nil {
-			return nil, err
-		}
-		out.Agents = append(out.Agents, m.AgentID)
+		out.Agents = append(out.Agents, id)
 	}
 	return out, nil
+}
+
+// move pushes every version of an agent again under another id, in the place
+// of its old manifests, and gives it the old one's connections.
+func (r *Registry) move(ctx context.Context, by flow.Caller, bucketID, from, to string) error {
+	versions, err := r.c.Agents.AgentVersions(ctx, by.Workspace, from)
+	if err != nil {
+		return err
+	}
+	for _, v := range versions {
+		m := v.Manifest
+		m.AgentID = to
+		if err := r.put(ctx, by, bucketID, m, from); err != nil {
+			return err
+		}
+	}
+	did := by.Did("agents.move", "agent/"+to, r.c.Clock.Now(), map[string]any{"from": from})
+	if err := r.c.Agents.MoveConnections(ctx, by.Workspace, from, to, did); err != nil {
+		return err
+	}
+	return r.c.Agents.DeleteAgent(ctx, by.Workspace, from)
 }
