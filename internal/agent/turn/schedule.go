@@ -40,6 +40,11 @@ func (d *Driver) loop() {
 		stop := func() {}
 		if len(d.due) > 0 {
 			timer, stop = d.c.Clock.After(d.due[0].due.Sub(now))
+			if !d.due[0].due.After(d.c.Clock.Now()) { // the clock was moved before the timer stood
+				d.mu.Unlock()
+				stop()
+				continue
+			}
 		}
 		d.mu.Unlock()
 		select {
