@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"math"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -117,7 +118,13 @@ func settle(ctx context.Context, t tx, w *flow.TurnWrite) ([]flow.VaultEvent, er
 	if err != nil {
 		return nil, err
 	}
-	c.Spent += w.Spent
+	// It is the agent's own word, so the sum is bounded: one that overflows can
+	// be neither written nor read.
+	if c.Spent > math.MaxInt64-w.Spent {
+		c.Spent = math.MaxInt64
+	} else {
+		c.Spent += w.Spent
+	}
 	var events []flow.VaultEvent
 	warned := false
 	if w.Close != nil {
@@ -126,7 +133,7 @@ func settle(ctx context.Context, t tx, w *flow.TurnWrite) ([]flow.VaultEvent, er
 	if w.Spent == 0 && !warned {
 		return events, nil
 	}
-	return events, t.send(ctx, nil, `UPDATE connections SET spent = spent + $2, warned = CASE WHEN $3 = 1 THEN 1 ELSE warned END WHERE id = $1`, c.ID, w.Spent, flag(warned))
+	return events, t.send(ctx, nil, `UPDATE connections SET spent = CASE WHEN spent > 9223372036854775807 - $2 THEN 9223372036854775807 ELSE spent + $2 END, warned = CASE WHEN $3 = 1 THEN 1 ELSE warned END WHERE id = $1`, c.ID, w.Spent, flag(warned))
 }
 
 // number appends events behind what their vault holds.

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -298,6 +299,38 @@ func TestWriteTurn(t *testing.T) {
 		}
 		if got := must(s.Connection(t.Context(), "ws", c.ID)); got.Warned || got.Spent != 81 {
 			t.Errorf("a ceiling that was raised: %+v", got)
+		}
+	})
+}
+
+// What an agent reports is its own word: however much it is, the count stays a
+// count, the turn ends, and the connection can be read and revoked.
+func TestUsageOfNoEnd(t *testing.T) {
+	onEach(t, func(t *testing.T, db Options) {
+		s, v, c := vaulted(t, db)
+		job := flow.Job{ID: "job_1", Workspace: "ws", Connection: c.ID, Vault: v.ID, Scope: "default", Idle: time.Hour, LastAt: at()}
+		e := event("evt_1")
+		e.Target = agentID
+		turn := flow.Turn{ID: "turn_1", Workspace: "ws", Job: job.ID, Connection: c.ID, Vault: v.ID, Scope: "default", Agent: agentID, EventID: e.ID, Status: flow.TurnQueued, Version: 1, CreatedAt: at()}
+		must(s.AppendEvent(t.Context(), flow.VaultAppend{Event: e, Route: func(flow.Routing) flow.Routed { return flow.Routed{Job: &job, Turn: &turn} }}))
+		spent := int64(0)
+		for i, more := range []int64{7, math.MaxInt64 - 8, 1, 1, math.MaxInt64} {
+			if turn.Version++; spent > math.MaxInt64-more {
+				spent = math.MaxInt64
+			} else {
+				spent += more
+			}
+			told := int64(-1)
+			_, err := s.WriteTurn(t.Context(), flow.TurnWrite{Turn: turn, Spent: more, Close: func(c flow.Connection) ([]flow.VaultEvent, bool) {
+				told = c.Spent
+				return nil, false
+			}})
+			if err != nil {
+				t.Fatalf("write %d: %v", i, err)
+			}
+			if got := must(s.Connection(t.Context(), "ws", c.ID)); got.Spent != spent || told != spent {
+				t.Errorf("write %d: spent %d, told %d, want %d", i, got.Spent, told, spent)
+			}
 		}
 	})
 }

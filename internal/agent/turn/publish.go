@@ -72,7 +72,7 @@ func (s *session) end(ctx context.Context, v verdict) (time.Time, bool, error) {
 			payload = s.withdrawn(payload)
 		}
 		events := []flow.VaultEvent{s.event(id, flow.EventAgentAnswered, payload)}
-		if c.Ceiling == 0 || c.Warned || c.Spent*5 < c.Ceiling*4 {
+		if c.Ceiling == 0 || c.Warned || c.Spent < c.Ceiling-c.Ceiling/5 { // 80%, of any size
 			return events, false
 		}
 		warn := s.event(warning, flow.EventAgentCeilingWarning, map[string]any{"agentId": s.t.Agent, "agent": flow.Alias(s.t.Agent),
