@@ -64,6 +64,24 @@ func (u *upstream) counts() map[string]int {
 	return out
 }
 
+// reached waits until a request whose idempotency key ends so has been made.
+func (u *upstream) reached(t *testing.T, suffix string) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		for k := range u.counts() {
+			if strings.HasSuffix(k, suffix) {
+				return
+			}
+		}
+		select {
+		case <-u.some:
+		case <-late:
+			t.Fatalf("no request with a key that ends in %q came within 30 s", suffix)
+		}
+	}
+}
+
 func (p *process) startMany(t *testing.T, n int) []string {
 	t.Helper()
 	ids := make([]string, n)
@@ -146,6 +164,7 @@ func killWith500(t *testing.T, at place) {
 	p := at.serve(t)
 	p.define(fmt.Sprintf(threeCalls, up.URL))
 	ids := p.startMany(t, 500)
+	up.reached(t, "-1") // a second step begins after its first is checkpointed, so the kill meets some
 	p.kill()
 	done := checkpointed(t, at)
 	before := up.counts()
