@@ -15,7 +15,7 @@ import (
 // Bounds of a bucket.
 const (
 	MaxObject = 1 << 20 // bytes
-	MaxKeys   = 10_000  // of a list
+	MaxKeys   = 100_000 // of a list
 	maxKey    = 512     // bytes
 )
 
@@ -29,7 +29,8 @@ type Bucket interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	// Delete removes an object; one that is not there is no error.
 	Delete(ctx context.Context, key string) error
-	// List gives the keys that begin with a prefix, sorted, at most [MaxKeys].
+	// List gives the keys below a prefix that ends in a slash, sorted; too_large
+	// if there are more than [MaxKeys].
 	List(ctx context.Context, prefix string) ([]string, error)
 }
 
@@ -97,6 +98,24 @@ func checkKey(key string) error {
 	if !ok {
 		return flow.Errorf(flow.CodeInvalid, "%q is no key of a bucket", key)
 	}
+	return nil
+}
+
+// listing gathers the keys below a prefix.
+type listing struct {
+	prefix string
+	keys   []string
+}
+
+// add takes a key up; what is no key of ours, or elsewhere, is passed over.
+func (l *listing) add(key string) error {
+	if !strings.HasPrefix(key, l.prefix) || checkKey(key) != nil {
+		return nil
+	}
+	if len(l.keys) == MaxKeys {
+		return flow.Errorf(flow.CodeTooLarge, "the bucket holds more than %d objects below %s", MaxKeys, l.prefix).Right("remove what is not needed, or use a bucket of its own")
+	}
+	l.keys = append(l.keys, key)
 	return nil
 }
 

@@ -215,6 +215,24 @@ func TestWhatS3Says(t *testing.T) {
 	if _, err := b.List(t.Context(), ""); flow.CodeOf(err) != flow.CodeUnavailable {
 		t.Errorf("a list that is none: %v", err)
 	}
+	pages := 0
+	answer = func(w http.ResponseWriter, _ *http.Request) { // a list that does not end
+		pages++
+		fmt.Fprintf(w, "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken>", pages)
+		for i := range 1000 {
+			fmt.Fprintf(w, "<Contents><Key>agents/%d/%d</Key></Contents>", pages, i)
+		}
+		fmt.Fprint(w, "</ListBucketResult>")
+	}
+	if keys, err := b.List(t.Context(), "agents/"); flow.CodeOf(err) != flow.CodeTooLarge || keys != nil || pages != bucket.MaxKeys/1000+1 {
+		t.Errorf("a list of more than is taken: %d keys of %d pages, %v", len(keys), pages, err)
+	}
+	answer = func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>same</NextContinuationToken></ListBucketResult>"))
+	}
+	if _, err := b.List(t.Context(), "agents/"); flow.CodeOf(err) != flow.CodeUnavailable {
+		t.Errorf("a list that goes round: %v", err)
+	}
 	o.Env = func(string) string { return "" }
 	b, err = bucket.Open("b", place, o)
 	if err != nil {

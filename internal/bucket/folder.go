@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -135,7 +134,7 @@ func (f folder) Delete(_ context.Context, key string) error {
 	return nil
 }
 
-// List walks the folder.
+// List walks the folder of the prefix.
 func (f folder) List(ctx context.Context, prefix string) ([]string, error) {
 	root, err := f.root(false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -145,22 +144,26 @@ func (f folder) List(ctx context.Context, prefix string) ([]string, error) {
 		return nil, f.failed(err)
 	}
 	defer root.Close()
-	var keys []string
-	err = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
-		key := filepath.ToSlash(p)
+	found := listing{prefix: prefix}
+	err = fs.WalkDir(root.FS(), path.Clean(prefix), func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case d.Type().IsRegular() && strings.HasPrefix(key, prefix) && checkKey(key) == nil && len(keys) < MaxKeys:
-			keys = append(keys, key)
+		case d.Type().IsRegular():
+			return found.add(filepath.ToSlash(p))
 		}
 		return nil
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case flow.CodeOf(err) == flow.CodeTooLarge:
+		return nil, err
+	case err != nil:
 		return nil, f.failed(err)
 	}
-	slices.Sort(keys)
-	return keys, nil
+	slices.Sort(found.keys)
+	return found.keys, nil
 }

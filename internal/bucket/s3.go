@@ -110,6 +110,9 @@ func (b s3) Delete(ctx context.Context, key string) error {
 	return err
 }
 
+// maxPages bounds a list: a store fills its pages, with 1,000 keys each, mostly.
+const maxPages = 2000
+
 // page is an answer of ListObjectsV2.
 type page struct {
 	Contents []struct {
@@ -121,9 +124,9 @@ type page struct {
 
 // List pages through the store.
 func (b s3) List(ctx context.Context, prefix string) ([]string, error) {
-	var keys []string
+	found := listing{prefix: prefix}
 	next := ""
-	for {
+	for range maxPages {
 		q := url.Values{"list-type": {"2"}, "prefix": {b.prefix + prefix}}
 		if next != "" {
 			q.Set("continuation-token", next)
@@ -137,16 +140,19 @@ func (b s3) List(ctx context.Context, prefix string) ([]string, error) {
 			return nil, b.failed("its list cannot be read", err)
 		}
 		for _, c := range p.Contents {
-			key := strings.TrimPrefix(c.Key, b.prefix)
-			if checkKey(key) == nil && strings.HasPrefix(key, prefix) && len(keys) < MaxKeys {
-				keys = append(keys, key)
+			if err := found.add(strings.TrimPrefix(c.Key, b.prefix)); err != nil {
+				return nil, err
 			}
 		}
-		if !p.Truncated || p.Next == "" || p.Next == next || len(keys) >= MaxKeys {
-			return keys, nil
+		if !p.Truncated {
+			return found.keys, nil
+		}
+		if p.Next == "" || p.Next == next {
+			break
 		}
 		next = p.Next
 	}
+	return nil, b.failed("its list does not end", nil)
 }
 
 func (b s3) failed(why string, err error) error {
