@@ -124,6 +124,9 @@ func whole(key string, def, min, max int64, unit, about string, set func(*holds,
 			if err != nil || n < min || n > max {
 				return "is out of range"
 			}
+			if strconv.FormatInt(n, 10) != v {
+				return "is not written as a plain number"
+			}
 			return ""
 		},
 		set: func(h *holds, v string) {
@@ -197,15 +200,35 @@ func checkToken(v string) string {
 }
 
 func checkHosts(v string) string {
-	name := regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.?(:[0-9]{1,5})?$`)
-	for _, host := range hostList(v) {
-		_, addrErr := netip.ParseAddr(strings.Trim(host, "[]"))
-		_, portErr := netip.ParseAddrPort(host)
-		if addrErr != nil && portErr != nil && !name.MatchString(host) {
+	hosts := hostList(v)
+	if len(hosts) == 0 {
+		return "names no host"
+	}
+	for _, host := range hosts {
+		if !isHost(host) {
 			return "names " + strconv.Quote(clip(host)) + ", which is no host"
 		}
 	}
 	return ""
+}
+
+// isHost tells whether a text is a name or an address, with a port or without.
+// What an address would have to be guessed from, such as 127.1 or 0x7f.0.0.1,
+// is none.
+func isHost(host string) bool {
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return true
+	}
+	if _, err := netip.ParseAddrPort(host); err == nil {
+		return true
+	}
+	name, port, hasPort := strings.Cut(host, ":")
+	if n, err := strconv.ParseUint(port, 10, 16); hasPort && (err != nil || n == 0) {
+		return false
+	}
+	known := regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.?$`)
+	number := regexp.MustCompile(`(^|\.)(0x[0-9a-f]*|[0-9]+)\.?$`) // the last label of an address
+	return len(name) <= 253 && known.MatchString(name) && !number.MatchString(name)
 }
 
 // hostList splits a comma list into hosts, in lower case.

@@ -123,6 +123,8 @@ func TestWrongBodies(t *testing.T) {
 		"unknown, inside":  {"POST", "/v1/mcp-servers", `{"id":"a","headrs":{"Authorization":"` + planted + `"}}`, 422, "headrs", `did you mean "headers"?`},
 		"none of the enum": {"POST", "/v1/gates/g/answer", `{"answer":"` + planted + `"}`, 422, "answer", "approve"},
 		"header values":    {"PUT", "/v1/mcp-servers/a", `{"url":"https://a.example","headers":{"A":["` + planted + `"]}}`, 422, "headers.A", "string"},
+		"an empty choice":  {"POST", "/v1/runs/r/rerun", `{"from":""}`, 422, "from", "length >= 1"},
+		"an empty target":  {"POST", "/v1/vaults/v/events", `{"type":"a","target":"","payload":{}}`, 422, "target", "length >= 1"},
 		"a query member":   {"GET", "/v1/runs?limt=5", "", 422, "limt", `did you mean "limit"?`},
 		"a query type":     {"GET", "/v1/runs?limit=" + planted, "", 422, "limit", "integer"},
 		"a huge integer":   {"GET", "/v1/runs?limit=99999999999999999999", "", 422, "limit", "integer"},

@@ -47,7 +47,7 @@ func (c *agentsTestCmd) Run(a *app) error {
 	}
 	var input json.RawMessage
 	if c.Case != "" {
-		b, err := readFile(c.Case, maxValue)
+		b, err := readFile(a.ctx, c.Case, maxValue)
 		if err != nil {
 			return flow.Errorf(flow.CodeInvalid, "%s cannot be read", c.Case).At("--case").Because(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -119,7 +121,25 @@ func (a *app) run() error {
 	if err != nil {
 		return flow.Errorf(flow.CodeInvalid, "%v", err).Right("longstop --help, or --help after a command")
 	}
+	if err := filled(parsed); err != nil {
+		return err
+	}
 	return parsed.Run(a)
+}
+
+// filled refuses a flag that is given and empty, as by a shell whose variable
+// is not set: it would mean the opposite of what was meant. Only what an
+// environment variable says can be taken back so.
+func filled(parsed *kong.Context) error {
+	for _, p := range parsed.Path {
+		if p.Flag == nil || p.Flag.Target.Kind() != reflect.String || p.Flag.Target.String() != "" {
+			continue
+		}
+		if !slices.ContainsFunc(p.Flag.Envs, func(name string) bool { return os.Getenv(name) != "" }) {
+			return flow.Errorf(flow.CodeInvalid, "it is empty").At("--" + p.Flag.Name).Right("give it a value, or leave it out")
+		}
+	}
+	return nil
 }
 
 // complain prints an error as whoever has to act on it wants it: what, where,
@@ -202,7 +222,7 @@ type session struct {
 // open connects: to the server named, to the one that holds the folder, or to
 // one that it starts in this process on that folder.
 func (c connection) open(a *app) (*session, error) {
-	c, err := c.profiled()
+	c, err := c.profiled(a.ctx)
 	if err != nil {
 		return nil, err
 	}

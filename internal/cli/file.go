@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,28 +20,50 @@ const (
 )
 
 // readFile reads a file, or a pipe that somebody names, of at most so many
-// bytes: what is larger is refused before it is read.
-func readFile(path string, most int64) ([]byte, error) {
+// bytes: what is larger is refused before it is read. Of a pipe into which
+// nobody writes it gives up with ctx.
+func readFile(ctx context.Context, path string, most int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() {
+	larger := flow.Errorf(flow.CodeTooLarge, "%s is larger than %d bytes", path, most)
+	switch {
+	case info.IsDir():
 		return nil, flow.Errorf(flow.CodeInvalid, "%s is a folder", path).Right("name a file")
+	case info.Mode().IsRegular() && info.Size() > most:
+		return nil, larger
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+	return awaited(ctx, func() ([]byte, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		b, err := io.ReadAll(io.LimitReader(f, most+1))
+		if err == nil && int64(len(b)) > most {
+			return nil, larger
+		}
+		return b, err
+	})
+}
+
+// awaited runs what may wait for somebody else without end, until ctx ends:
+// what still waits then is left to the end of the process.
+func awaited(ctx context.Context, read func() ([]byte, error)) (b []byte, err error) {
+	done := make(chan struct{})
+	var got []byte
+	var failed error
+	go func() {
+		defer close(done)
+		got, failed = read()
+	}()
+	select {
+	case <-done:
+		return got, failed
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	defer f.Close()
-	b, err := []byte(nil), error(nil)
-	if !info.Mode().IsRegular() || info.Size() <= most {
-		b, err = io.ReadAll(io.LimitReader(f, most+1))
-	}
-	if err == nil && (info.Mode().IsRegular() && info.Size() > most || int64(len(b)) > most) {
-		return nil, flow.Errorf(flow.CodeTooLarge, "%s is larger than %d bytes", path, most)
-	}
-	return b, err
 }
 
 // unreadable says why a file that somebody named cannot be read.

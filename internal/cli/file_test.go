@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,5 +63,63 @@ func TestWhatAFolderMayHold(t *testing.T) {
 	}
 	if code, _, errOut := line(t, "", "run", filepath.Join(dir, "none.yaml"), data); code != exitUsage || !strings.Contains(errOut, "no such file") {
 		t.Errorf("no file: exit %d, %s", code, errOut)
+	}
+}
+
+// TestGivingUpOnWhatSaysNothing: a command that waits for a pipe, or for its
+// standard input, ends when it is told to.
+func TestGivingUpOnWhatSaysNothing(t *testing.T) {
+	t.Parallel()
+	pipe, data := filepath.Join(t.TempDir(), "pipe.yaml"), "--data="+t.TempDir()
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args   []string
+		onPipe bool
+	}{
+		{[]string{"validate", pipe}, true}, {[]string{"run", pipe, data}, true},
+		{[]string{"validate", "-"}, false}, {[]string{"run", "-", data}, false}, {[]string{"secrets", "set", "name", data}, false},
+	} {
+		silent, speaks := io.Pipe()
+		held := io.Closer(speaks)
+		ctx, giveUp := context.WithCancel(t.Context())
+		done := make(chan int)
+		var out bytes.Buffer
+		go func() { done <- Main(ctx, c.args, silent, &out, &out) }()
+		read := make(chan error)
+		go func() {
+			var err error
+			if c.onPipe {
+				held, err = os.OpenFile(pipe, os.O_WRONLY, 0) // once it is read
+			} else {
+				_, err = speaks.Write([]byte("x"))
+			}
+			read <- err
+		}()
+		select {
+		case err := <-read:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case code := <-done:
+			t.Fatalf("%v read nothing: exit %d, %s", c.args, code, out.String())
+		}
+		giveUp()
+		if code := <-done; code != exitInterrupted {
+			t.Errorf("%v: exit %d, want %d: %s", c.args, code, exitInterrupted, out.String())
+		}
+		held.Close()
+	}
+}
+
+// TestFlagsThatAreEmpty: a variable of the shell that is not set does not mean
+// the opposite of the flag.
+func TestFlagsThatAreEmpty(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"runs", "rerun", "run_1", "--from", ""}, {"runs", "rerun", "run_1", "--input="}, {"push", "--kind=external", "--card=https://a.example", "--bucket=b", "--alias", ""}, {"runs", "list", "--workflow="}} {
+		if code, _, errOut := line(t, "", append(args, "--data="+t.TempDir())...); code != exitUsage || !strings.Contains(errOut, "it is empty") {
+			t.Errorf("%v: exit %d, %s", args, code, errOut)
+		}
 	}
 }

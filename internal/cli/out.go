@@ -75,9 +75,9 @@ func ago(t time.Time) string {
 func (a *app) value(arg string) ([]byte, error) {
 	switch {
 	case arg == "-":
-		return io.ReadAll(io.LimitReader(a.in, 16<<20))
+		return awaited(a.ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.in, maxValue)) })
 	case strings.HasPrefix(arg, "@"):
-		b, err := readFile(arg[1:], maxValue)
+		b, err := readFile(a.ctx, arg[1:], maxValue)
 		if err != nil {
 			return nil, unreadable(arg[1:], err, "name a file that is there")
 		}

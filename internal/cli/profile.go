@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -34,13 +35,13 @@ func configPath() string {
 }
 
 // profiled fills in what the profile named by --env says and no flag does.
-func (c connection) profiled() (connection, error) {
+func (c connection) profiled(ctx context.Context) (connection, error) {
 	if c.Env == "" {
 		return c, nil
 	}
 	path := configPath()
 	right := "profiles: {" + c.Env + ": {endpoint: https://..., key: longstop_...}}"
-	b, err := readFile(path, maxSmall)
+	b, err := readFile(ctx, path, maxSmall)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, flow.Errorf(flow.CodeInvalid, "there is no file %s with the profile %q", path, c.Env).At("--env").Right(right)
 	}

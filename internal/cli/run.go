@@ -61,7 +61,7 @@ func readSource(a *app, file string) ([]byte, error) {
 	if file == "-" {
 		return a.value("-")
 	}
-	b, err := readFile(file, maxDefinition)
+	b, err := readFile(a.ctx, file, maxDefinition)
 	if err != nil {
 		return nil, unreadable(file, err, "name a workflow in YAML or JSON; `longstop init` writes one")
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -71,7 +72,14 @@ func (c *secretsSetCmd) Run(a *app) error {
 func (a *app) secretValue() (string, error) {
 	if f, ok := a.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(a.err, "value: ")
-		b, err := term.ReadPassword(int(f.Fd()))
+		was, err := term.GetState(int(f.Fd()))
+		if err != nil {
+			return "", err
+		}
+		b, err := awaited(a.ctx, func() ([]byte, error) { return term.ReadPassword(int(f.Fd())) })
+		if a.ctx.Err() != nil { // the terminal shows again what is typed
+			err = errors.Join(err, term.Restore(int(f.Fd()), was))
+		}
 		fmt.Fprintln(a.err)
 		return string(b), err
 	}

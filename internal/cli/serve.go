@@ -100,7 +100,7 @@ func (c serving) serve(a *app, config server.Config, then func(*server.Server)) 
 	config.BucketRoots = c.BucketRoot
 	config.Log = c.logger(a.err)
 	var err error
-	if config.BootstrapKey, err = c.bootstrapKey(); err != nil {
+	if config.BootstrapKey, err = c.bootstrapKey(a.ctx); err != nil {
 		return err
 	}
 	s, err := server.Start(a.ctx, config)
@@ -149,11 +149,11 @@ func (c serving) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, o))
 }
 
-func (c serving) bootstrapKey() (string, error) {
+func (c serving) bootstrapKey(ctx context.Context) (string, error) {
 	if c.BootstrapKeyFile == "" {
 		return os.Getenv("LONGSTOP_BOOTSTRAP_KEY"), nil
 	}
-	b, err := readFile(c.BootstrapKeyFile, maxSmall)
+	b, err := readFile(ctx, c.BootstrapKeyFile, maxSmall)
 	if err != nil {
 		return "", flow.Errorf(flow.CodeInvalid, "%s cannot be read", c.BootstrapKeyFile).At("--bootstrap-key-file").Because(err)
 	}

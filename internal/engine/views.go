@@ -75,7 +75,7 @@ type VersionIn struct {
 type PublishIn struct {
 	Name string `path:"name"`
 	Body struct {
-		Version string `json:"version,omitempty" doc:"A version's number or id; the newest number if absent."`
+		Version string `json:"version,omitempty" minLength:"1" doc:"A version's number or id; the newest number if absent."`
 	}
 }
 
@@ -85,7 +85,7 @@ type StartRunIn struct {
 	Once
 	Body struct {
 		Input     json.RawMessage `json:"input,omitempty" doc:"Checked against the workflow's input schema; {} if absent."`
-		VersionID string          `json:"versionId,omitempty" doc:"A stored version instead of the published one."`
+		VersionID string          `json:"versionId,omitempty" minLength:"1" doc:"A stored version instead of the published one."`
 		Version   int             `json:"version,omitempty" minimum:"1" doc:"The number of a version instead of the published one."`
 	}
 }
@@ -108,9 +108,9 @@ type RerunIn struct {
 	ID string `path:"id"`
 	Once
 	Body struct {
-		From    string          `json:"from,omitempty" doc:"The step to begin with, by its id or index: what earlier steps gave is carried over. The first step if absent."`
+		From    string          `json:"from,omitempty" minLength:"1" doc:"The step to begin with, by its id or index: what earlier steps gave is carried over. The first step if absent."`
 		Input   json.RawMessage `json:"input,omitempty" doc:"Instead of the run's own input."`
-		Version string          `json:"version,omitempty" doc:"pinned (the run's own, which is the default), newest (the published one), a version's number, or a stored version's id."`
+		Version string          `json:"version,omitempty" minLength:"1" doc:"pinned (the run's own, which is the default), newest (the published one), a version's number, or a stored version's id."`
 	}
 }
 

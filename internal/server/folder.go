@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -39,7 +40,7 @@ func take(dir string) (*folder, error) {
 		return nil, flow.Errorf(flow.CodeUnavailable, "the data folder %s cannot be written", dir).At("--data").
 			Right("name a folder that this user may write").Because(err)
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if !lockWhole(lock) {
 		holder := heldBy(lock)
 		lock.Close()
 		return nil, flow.Errorf(flow.CodeUnavailable, "the data folder %s is held by %s", dir, holder).At("--data").
@@ -50,6 +51,18 @@ func take(dir string) (*folder, error) {
 		return nil, flow.Errorf(flow.CodeUnavailable, "the data folder %s cannot be written", dir).At("--data").Because(err)
 	}
 	return &folder{dir: dir, lock: lock}, nil
+}
+
+// lockWhole takes the lock, unless somebody holds it for longer than a look at
+// it takes.
+func lockWhole(lock *os.File) bool {
+	for range 10 {
+		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			return true
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	return false
 }
 
 // holderName tells people which process this is.
@@ -114,7 +127,7 @@ func FindHolder(dir string) (Holder, bool) {
 		return h, false
 	}
 	defer lock.Close()
-	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil { // beside others who look
 		return h, false // nobody holds it; closing gives it back
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "server.json"))

@@ -25,9 +25,9 @@ const (
 
 // NewEvent is an event as somebody sends it.
 type NewEvent struct {
-	Scope    string          `json:"scope,omitempty" doc:"One of the vault's; default if absent."`
+	Scope    string          `json:"scope,omitempty" minLength:"1" doc:"One of the vault's; default if absent."`
 	Type     string          `json:"type" doc:"Such as question.asked. agent.answered, agent.progress and agent.ceiling_warning are ours."`
-	Target   string          `json:"target,omitempty" doc:"An agent's id, <pubkey>:<alias>: it is asked. Without a target nobody is."`
+	Target   string          `json:"target,omitempty" minLength:"1" doc:"An agent's id, <pubkey>:<alias>: it is asked. Without a target nobody is."`
 	Payload  json.RawMessage `json:"payload,omitempty" doc:"An object; for an agent the first of text, message, prompt, question and body is what it is told, the rest is data."`
 	Metadata json.RawMessage `json:"metadata,omitempty" doc:"An object. correlation is echoed by the answer, conversation names the Job."`
 	Parents  []string        `json:"parents,omitempty" doc:"Ids of events of the same vault."`

@@ -28,16 +28,16 @@ const (
 // PushIn registers a version of an agent.
 type PushIn struct {
 	Body struct {
-		Kind        string   `json:"kind,omitempty" doc:"external: the agent is hosted elsewhere."`
+		Kind        string   `json:"kind,omitempty" minLength:"1" doc:"external: the agent is hosted elsewhere."`
 		Card        string   `json:"card" doc:"The URL of the agent card; below a bare origin /.well-known/agent-card.json is read. bridge:<name> for one behind a bridge."`
 		Bucket      string   `json:"bucket" doc:"The id of the bucket that the manifest goes to."`
-		AsPubkey    string   `json:"asPubkey,omitempty" doc:"The Agent Service's public key: the agent's id is <pubkey>:<alias>. Without it the manifest has no id, and nobody can call the agent."`
-		Alias       string   `json:"alias,omitempty" doc:"Default: a slug of the card's name."`
-		Version     string   `json:"version,omitempty" doc:"Semver. Default 1.0.0."`
+		AsPubkey    string   `json:"asPubkey,omitempty" minLength:"1" doc:"The Agent Service's public key: the agent's id is <pubkey>:<alias>. Without it the manifest has no id, and nobody can call the agent."`
+		Alias       string   `json:"alias,omitempty" minLength:"1" doc:"Default: a slug of the card's name."`
+		Version     string   `json:"version,omitempty" minLength:"1" doc:"Semver. Default 1.0.0."`
 		Scopes      []string `json:"scopes,omitempty" doc:"Of vaults, that the agent asks for. Default: default."`
 		IdleTimeout *int64   `json:"idleTimeout,omitempty" doc:"Seconds that a conversation survives without events. Default 1800; 0 is refused."`
 		PublicBase  string   `json:"publicBase,omitempty" doc:"Where others read the bucket from; kept with the bucket."`
-		Subject     string   `json:"subject,omitempty" doc:"The public key of the person who pushes; it must be the caller's."`
+		Subject     string   `json:"subject,omitempty" minLength:"1" doc:"The public key of the person who pushes; it must be the caller's."`
 	}
 }
 

@@ -33,8 +33,8 @@ type BucketView struct {
 type CreateServiceIn struct {
 	Body struct {
 		Name    string `json:"name,omitempty" maxLength:"100"`
-		Phrase  string `json:"phrase,omitempty" doc:"A BIP-39 phrase whose key is imported; a key is made without it."`
-		Bucket  string `json:"bucket,omitempty" doc:"A bucket's id; the workspace's default one, which is made if there is none, without it."`
+		Phrase  string `json:"phrase,omitempty" minLength:"1" doc:"A BIP-39 phrase whose key is imported; a key is made without it."`
+		Bucket  string `json:"bucket,omitempty" minLength:"1" doc:"A bucket's id; the workspace's default one, which is made if there is none, without it."`
 		Default bool   `json:"default,omitempty" doc:"Whether it becomes the workspace's default; the first one does."`
 	}
 }
@@ -53,7 +53,7 @@ type RotateOut struct {
 // CreateBucketIn makes a bucket.
 type CreateBucketIn struct {
 	Body struct {
-		URL        string `json:"url,omitempty" doc:"file:// for a folder of the server's own, which is the default; file:///DIR and s3://NAME/PREFIX?endpoint=&region= where the operator opened them."`
+		URL        string `json:"url,omitempty" minLength:"1" doc:"file:// for a folder of the server's own, which is the default; file:///DIR and s3://NAME/PREFIX?endpoint=&region= where the operator opened them."`
 		PublicBase string `json:"publicBase,omitempty"`
 		Default    bool   `json:"default,omitempty"`
 	}
