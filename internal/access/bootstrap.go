@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -49,8 +50,8 @@ func (s *Service) Bootstrap(ctx context.Context, f Founding) (key string, create
 		return "", false, flow.Errorf(flow.CodeInternal, "no randomness").Because(err)
 	}
 	now := s.c.Clock.Now()
-	w := flow.Workspace{ID: s.c.NewID("ws"), Name: orElse(f.Workspace, "default"), CreatedAt: now}
-	p := flow.Person{ID: s.c.NewID("person"), Name: orElse(f.Person, "owner"), PublicKey: public, CreatedAt: now}
+	w := flow.Workspace{ID: s.c.NewID("ws"), Name: cmp.Or(f.Workspace, "default"), CreatedAt: now}
+	p := flow.Person{ID: s.c.NewID("person"), Name: cmp.Or(f.Person, "owner"), PublicKey: public, CreatedAt: now}
 	k := s.key(text, flow.Caller{Workspace: w.ID, Person: p.ID}, "first owner's key", flow.RoleOwner)
 	if f.Key != "" {
 		k.Prefix = "" // nothing of a key that somebody chose is shown
@@ -67,13 +68,6 @@ func (s *Service) Bootstrap(ctx context.Context, f Founding) (key string, create
 		return "", true, nil
 	}
 	return text, true, nil
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }
 
 // checkMasterKey finds out at the start, not at the first failing run, that

@@ -28,9 +28,17 @@ func (c *servicesListCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
+		rotated := map[string]bool{}
+		for _, v := range l.Items {
+			rotated[v.Replaces] = true
+		}
 		var rows [][]string
 		for _, v := range l.Items {
-			rows = append(rows, []string{v.PublicKey, show.Line(v.Name, 60), v.Bucket, mark(v.Default)})
+			is := mark(v.Default)
+			if rotated[v.PublicKey] {
+				is = "rotated"
+			}
+			rows = append(rows, []string{v.PublicKey, show.Line(v.Name, 60), v.Bucket, is})
 		}
 		return a.table(c.JSON, l, []string{"public key", "name", "bucket", ""}, rows)
 	})
@@ -89,7 +97,8 @@ func (servicesRotateCmd) Help() string {
   longstop services rotate PUBKEY
 
 The agents are pushed again under the new key, and so have new ids: workflows and events
-that name them have to follow. The old key stays published for tokens that are about.`
+that name them have to follow. The old key stays published for tokens that are about.
+A rotation that breaks off goes on, to the same new key, when it is run again.`
 }
 
 // Run rotates a key.

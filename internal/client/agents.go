@@ -55,6 +55,7 @@ type AgentService struct {
 	Name      string    `json:"name"`
 	Bucket    string    `json:"bucket"`
 	Default   bool      `json:"default"`
+	Replaces  string    `json:"replaces,omitempty"` // the public key of the service whose agents it took over
 	CreatedAt time.Time `json:"createdAt"`
 }
 

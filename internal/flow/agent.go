@@ -24,6 +24,7 @@ type AgentService struct {
 	Sealed    []byte // the private key's seed
 	Bucket    string // where its manifests go
 	Default   bool   // of its workspace
+	Replaces  string // the public key of the service whose agents it took over; "" for none
 	CreatedAt time.Time
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -81,13 +82,13 @@ func (s *Store) DeleteAgent(ctx context.Context, workspace, id string, audit ...
 	}, audit...)
 }
 
-const serviceColumns = `public_key, workspace_id, name, sealed, bucket_id, is_default, created_at`
+const serviceColumns = `public_key, workspace_id, name, sealed, bucket_id, is_default, replaces, created_at`
 
 func scanService(r row) (flow.AgentService, error) {
 	var v flow.AgentService
 	var sealed string
 	var def, created int64
-	if err := r.Scan(&v.PublicKey, &v.Workspace, &v.Name, &sealed, &v.Bucket, &def, &created); err != nil {
+	if err := r.Scan(&v.PublicKey, &v.Workspace, &v.Name, &sealed, &v.Bucket, &def, &v.Replaces, &created); err != nil {
 		return v, err
 	}
 	v.Default, v.CreatedAt = def != 0, fromMicros(created)
@@ -96,16 +97,16 @@ func scanService(r row) (flow.AgentService, error) {
 }
 
 // CreateService stores an Agent Service. It answers conflict for a key that is
-// held already.
+// held already, and for one that replaces what another does.
 func (s *Store) CreateService(ctx context.Context, v flow.AgentService, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
-		n, err := t.exec(ctx, `INSERT INTO agent_services (`+serviceColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
-			v.PublicKey, v.Workspace, v.Name, encodeBytes(v.Sealed), v.Bucket, flag(v.Default), v.CreatedAt.UnixMicro())
+		n, err := t.exec(ctx, `INSERT INTO agent_services (`+serviceColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+			v.PublicKey, v.Workspace, v.Name, encodeBytes(v.Sealed), v.Bucket, flag(v.Default), v.Replaces, v.CreatedAt.UnixMicro())
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return flow.Errorf(flow.CodeConflict, "the Agent Service %s is held here already", v.PublicKey)
+			return flow.Errorf(flow.CodeConflict, "the Agent Service %s is held here already, or its successor is", cmp.Or(v.Replaces, v.PublicKey))
 		}
 		return onlyDefault(ctx, t, `agent_services`, `public_key`, v.Workspace, v.PublicKey, v.Default)
 	}, audit...)

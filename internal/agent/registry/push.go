@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -123,7 +124,7 @@ func (r *Registry) checkPush(ctx context.Context, by flow.Caller, in *PushIn) er
 	}
 	switch {
 	case p.Kind != flow.KindExternal:
-		return bad("kind", "agents of the kind "+orElse(p.Kind, "code")+" are not offered here", "external, for an agent that is hosted elsewhere")
+		return bad("kind", "agents of the kind "+cmp.Or(p.Kind, "code")+" are not offered here", "external, for an agent that is hosted elsewhere")
 	case p.Card == "":
 		return bad("card", "it is required with the kind external", "the URL of the agent card, such as https://agent.example.com")
 	case len(p.Card) > maxURL:
@@ -294,11 +295,4 @@ func isAlias(s string) bool {
 // isVersion knows three numbers with what semver allows behind them.
 func isVersion(s string) bool {
 	return len(s) <= 100 && semver.IsValid("v"+s) && strings.Count(strings.SplitN(strings.SplitN(s, "-", 2)[0], "+", 2)[0], ".") == 2
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }

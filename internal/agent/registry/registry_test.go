@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -390,6 +391,55 @@ func TestWhatIsGoneStaysGone(t *testing.T) {
 	}
 	if got := ids(); got != "" {
 		t.Errorf("after the removal: %s", got)
+	}
+}
+
+// TestARotationThatBreaksOff goes on with the key that it began with, and a
+// service that has been rotated is not rotated again.
+func TestARotationThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	s := b.service()
+	for _, alias := range []string{"a", "b", "c"} {
+		if _, err := b.push(s, func(in *registry.PushIn) { in.Body.Alias = alias }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stuck := filepath.Join(b.dir, "buckets", s.Bucket, "agents", "b", "1.0.0", "manifest.json")
+	good, err := os.ReadFile(stuck)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(body []byte) {
+		if err := os.WriteFile(stuck, body, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(bytes.ReplaceAll(good, []byte(s.PublicKey), []byte(strings.Repeat("1", 64)))) // of somebody else
+	_, err = b.r.Rotate(t.Context(), b.ada, &registry.RotateIn{Key: s.PublicKey})
+	if flow.CodeOf(err) != flow.CodeConflict || !strings.Contains(err.Error(), "1 of 3 agents were moved, then b could not be") || !strings.Contains(err.Error(), "again") {
+		t.Fatalf("broken off: %v", err)
+	}
+	write(good)
+	out, err := b.r.Rotate(t.Context(), b.ada, &registry.RotateIn{Key: s.PublicKey})
+	if err != nil || out.Service.Replaces != s.PublicKey || len(out.Agents) != 2 {
+		t.Fatalf("gone on: %+v, %v; want b and c", out, err)
+	}
+	l, err := b.r.ListAgents(t.Context(), b.ada, &registry.None{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, alias := range []string{"a", "b", "c"} {
+		if want := out.Service.PublicKey + ":" + alias; len(l.Items) != 3 || l.Items[i].ID != want {
+			t.Errorf("agents %+v, want %s at %d", l.Items, want, i)
+		}
+	}
+	if _, err := b.r.Rotate(t.Context(), b.ada, &registry.RotateIn{Key: s.PublicKey}); flow.CodeOf(err) != flow.CodeConflict || !strings.Contains(err.Error(), out.Service.PublicKey) {
+		t.Errorf("rotated twice: %v", err)
+	}
+	services, err := b.r.ListServices(t.Context(), b.ada, &registry.None{})
+	if err != nil || len(services.Items) != 2 {
+		t.Errorf("%d services, %v; want the old one and the new one", len(services.Items), err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/agent/token"
@@ -17,6 +18,7 @@ type ServiceView struct {
 	Name      string    `json:"name"`
 	Bucket    string    `json:"bucket" doc:"The id of the bucket its manifests go to."`
 	Default   bool      `json:"default"`
+	Replaces  string    `json:"replaces,omitempty" doc:"The public key of the service whose agents this one took over."`
 	CreatedAt time.Time `json:"createdAt"`
 }
 
@@ -60,7 +62,7 @@ type CreateBucketIn struct {
 }
 
 func viewService(s flow.AgentService) ServiceView {
-	return ServiceView{PublicKey: s.PublicKey, Name: s.Name, Bucket: s.Bucket, Default: s.Default, CreatedAt: s.CreatedAt}
+	return ServiceView{PublicKey: s.PublicKey, Name: s.Name, Bucket: s.Bucket, Default: s.Default, Replaces: s.Replaces, CreatedAt: s.CreatedAt}
 }
 
 func viewBucket(b flow.Bucket) BucketView {
@@ -132,7 +134,7 @@ func (r *Registry) CreateService(ctx context.Context, by flow.Caller, in *Create
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.keep(ctx, by, private, in.Body.Name, b.ID, in.Body.Default, "services.create", nil)
+	s, err := r.keep(ctx, by, private, flow.AgentService{Name: in.Body.Name, Bucket: b.ID, Default: in.Body.Default}, "services.create")
 	if err != nil {
 		return nil, err
 	}
@@ -152,26 +154,27 @@ func newKey(words string) (ed25519.PrivateKey, error) {
 	return private, nil
 }
 
-// keep seals a key and stores its service.
-func (r *Registry) keep(ctx context.Context, by flow.Caller, private ed25519.PrivateKey, name, bucket string, def bool, op string, more map[string]any) (flow.AgentService, error) {
-	key := hex.EncodeToString(private.Public().(ed25519.PublicKey))
-	sealed, err := r.c.Sealer.Seal(by.Workspace, token.SealedName(key), private.Seed())
-	if err != nil {
-		return flow.AgentService{}, flow.Errorf(flow.CodeUnavailable, "the key cannot be sealed").Because(err)
+// keep seals a key and stores its service, of which the caller says the name,
+// the bucket, whether it is the default and what it replaces.
+func (r *Registry) keep(ctx context.Context, by flow.Caller, private ed25519.PrivateKey, s flow.AgentService, op string) (flow.AgentService, error) {
+	s.PublicKey, s.Workspace, s.CreatedAt = hex.EncodeToString(private.Public().(ed25519.PublicKey)), by.Workspace, r.c.Clock.Now()
+	var err error
+	if s.Sealed, err = r.c.Sealer.Seal(by.Workspace, token.SealedName(s.PublicKey), private.Seed()); err != nil {
+		return s, flow.Errorf(flow.CodeUnavailable, "the key cannot be sealed").Because(err)
 	}
 	there, err := r.c.Services.Services(ctx, by.Workspace)
 	if err != nil {
-		return flow.AgentService{}, err
+		return s, err
 	}
-	if name == "" {
-		name = "service " + key[:8]
+	s.Default = s.Default || len(there) == 0
+	if s.Name == "" {
+		s.Name = "service " + s.PublicKey[:8]
 	}
-	s := flow.AgentService{PublicKey: key, Workspace: by.Workspace, Name: name, Sealed: sealed, Bucket: bucket, Default: def || len(there) == 0, CreatedAt: r.c.Clock.Now()}
 	told := map[string]any{"name": s.Name, "bucket": s.Bucket, "default": s.Default}
-	for k, v := range more {
-		told[k] = v
+	if s.Replaces != "" {
+		told["instead"] = s.Replaces
 	}
-	return s, r.c.Services.CreateService(ctx, s, by.Did(op, "service/"+key, s.CreatedAt, told))
+	return s, r.c.Services.CreateService(ctx, s, by.Did(op, "service/"+s.PublicKey, s.CreatedAt, told))
 }
 
 // bucketFor finds the bucket with an id, or the default one, which is made if
@@ -206,7 +209,9 @@ func (r *Registry) bucket(ctx context.Context, by flow.Caller, id string) (flow.
 
 // Rotate makes a new Agent Service beside one, pushes its agents again under
 // the new key and moves their connections. The old key stays published, so
-// that tokens that are about can be verified.
+// that tokens that are about can be verified. A rotation that breaks off goes
+// on, with the same new key, when it is asked for again. It answers conflict
+// if the service was rotated and has no agents any more.
 func (r *Registry) Rotate(ctx context.Context, by flow.Caller, in *RotateIn) (*RotateOut, error) {
 	old, err := r.c.Services.Service(ctx, by.Workspace, in.Key)
 	if err != nil {
@@ -216,32 +221,56 @@ func (r *Registry) Rotate(ctx context.Context, by flow.Caller, in *RotateIn) (*R
 	if err != nil {
 		return nil, err
 	}
-	private, err := newKey("")
+	all = slices.DeleteFunc(all, func(a flow.Agent) bool { return a.Service != old.PublicKey })
+	fresh, began, err := r.successor(ctx, by, old)
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := r.keep(ctx, by, private, old.Name, old.Bucket, old.Default, "services.rotate", map[string]any{"instead": old.PublicKey})
-	if err != nil {
-		return nil, err
+	if began && len(all) == 0 {
+		return nil, flow.Errorf(flow.CodeConflict, "the Agent Service %s was rotated already: its agents are those of %s", old.PublicKey, fresh.PublicKey).At("key").Right("rotate that one")
 	}
 	out := &RotateOut{Service: viewService(fresh), Agents: []string{}}
 	for _, a := range all {
-		if a.Service != old.PublicKey {
-			continue
-		}
 		id := fresh.PublicKey + ":" + a.Manifest.Alias
 		if err := r.move(ctx, by, old.Bucket, a.ID, id); err != nil {
-			return nil, err
+			return nil, stopped(err, a.Manifest.Alias, len(out.Agents), len(all))
 		}
 		out.Agents = append(out.Agents, id)
 	}
 	return out, nil
 }
 
+// successor is the service that a rotation moves to: the one that was begun
+// with, or a new one.
+func (r *Registry) successor(ctx context.Context, by flow.Caller, old flow.AgentService) (s flow.AgentService, began bool, err error) {
+	there, err := r.c.Services.Services(ctx, by.Workspace)
+	if err != nil {
+		return s, false, err
+	}
+	if i := slices.IndexFunc(there, func(s flow.AgentService) bool { return s.Replaces == old.PublicKey }); i >= 0 {
+		return there[i], true, nil
+	}
+	private, err := newKey("")
+	if err != nil {
+		return s, false, err
+	}
+	s, err = r.keep(ctx, by, private, flow.AgentService{Name: old.Name, Bucket: old.Bucket, Default: old.Default, Replaces: old.PublicKey}, "services.rotate")
+	return s, false, err
+}
+
+// stopped says how far a rotation came.
+func stopped(err error, alias string, moved, of int) error {
+	e := flow.Errorf(flow.CodeOf(err), "%d of %d agents were moved, then %s could not be: %v", moved, of, alias, err)
+	return e.Right("mend that and rotate the same key again: the rest is moved to the same new key").Because(err)
+}
+
 // move pushes every version of an agent again under another id, in the place
 // of its old manifests, and gives it the old one's connections.
 func (r *Registry) move(ctx context.Context, by flow.Caller, bucketID, from, to string) error {
 	versions, err := r.c.Agents.AgentVersions(ctx, by.Workspace, from)
+	if flow.CodeOf(err) == flow.CodeNotFound { // somebody else moves them, too
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -256,5 +285,8 @@ func (r *Registry) move(ctx context.Context, by flow.Caller, bucketID, from, to 
 	if err := r.c.Agents.MoveConnections(ctx, by.Workspace, from, to, did); err != nil {
 		return err
 	}
-	return r.c.Agents.DeleteAgent(ctx, by.Workspace, from)
+	if err := r.c.Agents.DeleteAgent(ctx, by.Workspace, from); flow.CodeOf(err) != flow.CodeNotFound {
+		return err
+	}
+	return nil
 }

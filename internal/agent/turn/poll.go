@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -96,11 +97,11 @@ func (s *session) heard(ctx context.Context, a *a2a.Answer) (time.Time, bool, er
 		s.adopt(a)
 		return s.end(ctx, verdict{answer: a})
 	case a.State.Terminal() && a.State != a2a.StateCompleted:
-		p.TaskID = orElse(a.ID, p.TaskID)
+		p.TaskID = cmp.Or(a.ID, p.TaskID)
 		s.adopt(a)
 		return s.failed(ctx, taskFailed(a))
 	case a.State.Terminal(), a.State.Paused():
-		p.TaskID = orElse(a.ID, p.TaskID)
+		p.TaskID = cmp.Or(a.ID, p.TaskID)
 		s.adopt(a)
 		return s.end(ctx, verdict{answer: a})
 	case a.ID == "" && p.TaskID == "":
@@ -175,11 +176,4 @@ func (s *session) cancelRemote(ctx context.Context) {
 	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	_, _ = s.c.Wire.CancelTask(limit, s.t.Workspace, s.aim(nil), s.way.Route, s.t.Progress.TaskID)
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
 }
