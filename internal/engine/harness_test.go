@@ -33,6 +33,7 @@ type harness struct {
 	policy flow.GatePolicy
 	ids    atomic.Int64
 	max    int
+	breaks func(what string, do func() error) error // stands between engine and store; nil for none
 
 	stopping chan struct{} // closed when the engine has begun to stop
 	moves    *flowtest.Transitions
@@ -73,7 +74,7 @@ func (h *harness) start() {
 		h.t.Fatalf("found: %v", err)
 	}
 	h.desk.clock, h.stopping = h.clock, make(chan struct{})
-	h.eng = engine.New(engine.Config{Runs: watched{s, h}, Records: s, Inbox: s, Versions: s, Types: h.types, Recovery: h.desk, Workspaces: space{h},
+	h.eng = engine.New(engine.Config{Runs: watched{s, h}, Records: watched{s, h}, Inbox: s, Versions: s, Types: h.types, Recovery: h.desk, Workspaces: space{h},
 		Dispatch: noting{dispatch.NewLocal(h.clock, s), h}, Clock: h.clock, NewID: h.id, Jitter: func() float64 { return 1 }, Node: "n1",
 		MaxActive: h.max, Log: slog.New(slog.DiscardHandler)})
 	if err := h.eng.Start(context.Background()); err != nil {
