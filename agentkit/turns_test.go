@@ -98,12 +98,67 @@ func TestVerifier(t *testing.T) {
 		"not yet":               i.token(t, func(c map[string]any) { c["nbf"] = time.Now().Add(time.Hour).Unix() }),
 		"another's agent":       i.token(t, func(c map[string]any) { c["agent"] = stranger.id + ":desk" }),
 		"changed":               parts[0] + "." + parts[1][:len(parts[1])-2] + "AA." + parts[2],
+		"without an end":        i.token(t, func(c map[string]any) { delete(c, "exp") }),
 		"without a signature":   parts[0] + "." + parts[1] + ".",
 		"by the algorithm none": "eyJhbGciOiJub25lIn0." + parts[1] + ".",
 	} {
 		if c, err := check(token); err == nil || token != "" && strings.Contains(err.Error(), token) {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
+	}
+}
+
+// TestVerifierOfOneAgent: anybody on a server can register any URL, and gets
+// tokens for its origin; who says which agent it is takes those of no other.
+func TestVerifierOfOneAgent(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	for agent, good := range map[string]bool{"": true, i.id + ":desk": true, i.id + ":other": false} {
+		v := &agentkit.Verifier{Issuer: i.URL + "/", Audience: "https://agent.example", Agent: agent}
+		r := httptest.NewRequest("POST", "/", nil)
+		r.Header.Set("Authorization", "Bearer "+i.token(t, nil))
+		if _, err := v.Verify(r); (err == nil) != good {
+			t.Errorf("agent %q: %v", agent, err)
+		}
+	}
+}
+
+// TestVerifierWhileKeysAreRead: nobody whose key is known waits for the keys
+// that somebody's made-up one has read.
+func TestVerifierWhileKeysAreRead(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	began, goOn := make(chan struct{}), make(chan struct{})
+	keys, slow := i.Config.Handler, false
+	i.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slow {
+			close(began)
+			<-goOn
+		}
+		keys.ServeHTTP(w, r)
+	})
+	now := time.Now()
+	v := &agentkit.Verifier{Issuer: i.URL, Audience: "https://agent.example", Now: func() time.Time { return now }}
+	verify := func(token string) error {
+		r := httptest.NewRequest("POST", "/", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		_, err := v.Verify(r)
+		return err
+	}
+	good := i.token(t, nil)
+	if err := verify(good); err != nil {
+		t.Fatal(err)
+	}
+	slow, now = true, now.Add(10*time.Second)
+	stranger, refused := newIssuer(t), make(chan error)
+	go func() { refused <- verify(stranger.token(t, nil)) }()
+	<-began
+	if err := verify(good); err != nil { // hangs if it waits
+		t.Error(err)
+	}
+	close(goOn)
+	if err := <-refused; err == nil {
+		t.Error("a key that is not published is good")
 	}
 }
 

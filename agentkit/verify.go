@@ -32,12 +32,14 @@ type Claims struct {
 type Verifier struct {
 	Issuer   string       // the server's URL: its keys are at /.well-known/jwks.json below it
 	Audience string       // the origin of this agent's endpoint: scheme, host and port
+	Agent    string       // its id, <pubkey>:<alias>. Without it every Agent Service of the server may call: anybody can register any URL
 	Client   *http.Client // default one with a time-out of 10 s
 	Now      func() time.Time
 
-	mu   sync.Mutex
-	keys jose.JSONWebKeySet
-	read time.Time
+	reading sync.Mutex // one at a time
+	mu      sync.Mutex
+	keys    jose.JSONWebKeySet
+	read    time.Time
 }
 
 // The bounds of a verifier.
@@ -68,9 +70,15 @@ func (v *Verifier) Verify(r *http.Request) (*Claims, error) {
 	if err := token.Claims(key, &standard, &claims); err != nil {
 		return nil, errors.New("the token's signature is not good")
 	}
-	want := jwt.Expected{Issuer: v.Issuer, AnyAudience: jwt.Audience{v.Audience}, Time: v.now()}
+	want := jwt.Expected{Issuer: strings.TrimRight(v.Issuer, "/"), AnyAudience: jwt.Audience{v.Audience}, Time: v.now()}
 	if err := standard.ValidateWithLeeway(want, clockLeeway); err != nil {
 		return nil, fmt.Errorf("the token is not for this agent, or not for now: %w", err)
+	}
+	if standard.Expiry == nil {
+		return nil, errors.New("the token never ends")
+	}
+	if v.Agent != "" && claims.Agent != v.Agent {
+		return nil, errors.New("the token is for another agent")
 	}
 	if service, _, _ := strings.Cut(claims.Agent, ":"); service != token.Headers[0].KeyID {
 		return nil, errors.New("the token is signed by another Agent Service than the agent's")
@@ -86,23 +94,36 @@ func (v *Verifier) now() time.Time {
 }
 
 // key finds a key by its id, in what was read before or in what is published
-// now.
+// now. Nobody who has a key that is known waits for the reading of others.
 func (v *Verifier) key(ctx context.Context, id string) (jose.JSONWebKey, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for range 2 {
-		age := v.now().Sub(v.read)
-		if found := v.keys.Key(id); len(found) == 1 && age < keysLast {
-			return found[0], nil
-		}
-		if !v.read.IsZero() && age < keysAgain {
-			break
-		}
+	if k, ok, _ := v.known(id); ok {
+		return k, nil
+	}
+	v.reading.Lock()
+	defer v.reading.Unlock()
+	k, ok, fresh := v.known(id) // somebody else may have read them meanwhile
+	if !ok && !fresh {
 		if err := v.fetch(ctx); err != nil {
 			return jose.JSONWebKey{}, err
 		}
+		k, ok, _ = v.known(id)
 	}
-	return jose.JSONWebKey{}, errors.New("the token's key is not published by " + v.Issuer)
+	if !ok {
+		return jose.JSONWebKey{}, errors.New("the token's key is not published by " + v.Issuer)
+	}
+	return k, nil
+}
+
+// known looks among the keys that were read; fresh says that it was just now.
+func (v *Verifier) known(id string) (k jose.JSONWebKey, ok, fresh bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	age := v.now().Sub(v.read)
+	fresh = !v.read.IsZero() && age < keysAgain
+	if found := v.keys.Key(id); len(found) == 1 && age < keysLast {
+		return found[0], true, fresh
+	}
+	return k, false, fresh
 }
 
 func (v *Verifier) fetch(ctx context.Context) error {
@@ -123,6 +144,8 @@ func (v *Verifier) fetch(ctx context.Context) error {
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxKeys)).Decode(&set); err != nil || resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("the keys of %s cannot be read: HTTP %d", v.Issuer, resp.StatusCode)
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	v.keys, v.read = set, v.now()
 	return nil
 }

@@ -13,15 +13,16 @@ import (
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
-// engages registers the agent at a URL and lets it into a vault named orders.
-func (b *bed) engages(card string) (id string) {
+// engages registers an agent, which is begun with its id and gives its URL, and
+// lets it into a vault named orders.
+func (b *bed) engages(begin func(id string) string) {
 	b.t.Helper()
 	ctx := b.t.Context()
 	s, err := b.c.CreateAgentService(ctx, client.NewAgentService{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	p, err := b.c.PushAgent(ctx, client.Push{Kind: "external", Card: card, Bucket: s.Bucket, AsPubkey: s.PublicKey, Alias: "order-desk"})
+	p, err := b.c.PushAgent(ctx, client.Push{Kind: "external", Card: begin(s.PublicKey + ":order-desk"), Bucket: s.Bucket, AsPubkey: s.PublicKey, Alias: "order-desk"})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -31,7 +32,6 @@ func (b *bed) engages(card string) (id string) {
 	if _, err := b.c.Connect(ctx, "orders", client.NewConnection{Agent: p.AgentID}); err != nil {
 		b.t.Fatal(err)
 	}
-	return p.AgentID
 }
 
 // asks runs examples/workflows/ask-an-agent.yaml; what is asked back is
@@ -94,10 +94,12 @@ func TestGoDesk(t *testing.T) {
 	t.Parallel()
 	desk := build(t, "go-desk")
 	b := newBed(t)
-	b.engages(command(t, address, nil, desk, "-listen", "127.0.0.1:0"))
+	b.engages(func(string) string { return command(t, address, nil, desk, "-listen", "127.0.0.1:0") })
 	b.serves()
 	guarded := newBed(t)
-	guarded.engages(command(t, address, nil, desk, "-listen", "127.0.0.1:0", "-longstop", guarded.srv.URL()))
+	guarded.engages(func(id string) string {
+		return command(t, address, nil, desk, "-listen", "127.0.0.1:0", "-longstop", guarded.srv.URL(), "-agent", id)
+	})
 	guarded.serves()
 }
 
@@ -112,6 +114,8 @@ func TestTypeScriptDesk(t *testing.T) {
 		t.Fatalf("tsc: %v\n%s", err, said)
 	}
 	b := newBed(t)
-	b.engages(command(t, address, []string{"PORT=0", "LONGSTOP=" + b.srv.URL()}, "node", "typescript/dist/desk/desk.js"))
+	b.engages(func(id string) string {
+		return command(t, address, []string{"PORT=0", "LONGSTOP=" + b.srv.URL(), "AGENT=" + id}, "node", "typescript/dist/desk/desk.js")
+	})
 	b.serves()
 }

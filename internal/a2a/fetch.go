@@ -53,11 +53,7 @@ func (c *Client) readCard(ctx context.Context, place string, p CardPolicy) (*Car
 	case strings.HasPrefix(string(body[:min(len(body), 1)]), "<"):
 		return nil, &Fault{Kind: ErrHTML, Detail: "where its card was expected"}
 	}
-	body, err := p.signed(resp.body)
-	if err != nil {
-		return nil, err
-	}
-	card, err := ParseCard(body)
+	card, err := p.read(resp.body)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package a2a
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-jose/go-jose/v4"
@@ -32,6 +34,39 @@ const maxSignatures = 16
 // algorithms are those with which a card may be signed.
 func algorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.ES256, jose.RS256, jose.EdDSA}
+}
+
+// read reads a card that satisfies the policy. Of a signed one only what was
+// signed counts, but for the credential that it asks for: see demand.
+func (p CardPolicy) read(body []byte) (*Card, error) {
+	form, err := p.signed(body)
+	if err != nil {
+		return nil, err
+	}
+	card, err := ParseCard(form)
+	if err != nil || bytes.Equal(form, body) {
+		return card, err
+	}
+	served, err := ParseCard(body)
+	if err != nil {
+		return nil, err
+	}
+	card.demand(served)
+	return card, nil
+}
+
+// demand takes over what a card asks for in the form in which it was served,
+// where that is more. What SDKs sign has no empty members, and so lacks a
+// scheme that is required without scopes; one of them leaves out what the
+// schemes are. What was not signed can add a demand that way, never lift one.
+func (c *Card) demand(served *Card) {
+	asks := *served
+	asks.Alternatives = slices.DeleteFunc(slices.Clone(served.Alternatives), func(a []string) bool { return len(a) == 0 })
+	needed, signedErr := c.NeedsToken()
+	token, err := asks.NeedsToken()
+	if !needed && (token || err != nil && signedErr == nil) {
+		c.Alternatives, c.Schemes = asks.Alternatives, asks.Schemes
+	}
 }
 
 // signed holds a card against a policy, and gives what of it is to be used: of
@@ -90,8 +125,9 @@ func members1() []string {
 
 // signedForms lists the bytes that a signer may have signed, each in canonical
 // form (RFC 8785): what SDKs sign, the members of 1.0 without empty ones and
-// with or without the defaults of the protocol buffer; and the whole card
-// without its signatures, as the specification can be read too.
+// with or without the defaults of the protocol buffer, also without the
+// security schemes (a2a-js 1.3.0 loses them of a typed card); and the whole
+// card without its signatures, as the specification can be read too.
 func signedForms(card object) [][]byte {
 	known, whole := object{}, object{}
 	for _, name := range members1() {
@@ -115,7 +151,9 @@ func signedForms(card object) [][]byte {
 			forms = append(forms, form)
 		}
 	}
-	for _, o := range []object{known, whole} {
+	schemeless := maps.Clone(known)
+	delete(schemeless, "securitySchemes")
+	for _, o := range []object{known, whole, schemeless} {
 		v := plainValue(o)
 		add(cleaned(v, false))
 		add(cleaned(v, true))

@@ -13,8 +13,14 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// signedCards are cards that the JavaScript SDK has signed, and its keys.
-func signedCards(t *testing.T) (keys jose.JSONWebKeySet, cards map[string]json.RawMessage) {
+// signedBySDK are cards that the JavaScript SDK has signed, and its keys.
+type signedBySDK struct {
+	Keys  jose.JSONWebKeySet
+	Cards map[string]json.RawMessage
+	Asks  map[string]json.RawMessage // that ask for a token
+}
+
+func bySDK(t *testing.T) (all signedBySDK) {
 	t.Helper()
 	cmd := exec.Command("node", "signed.mjs")
 	cmd.Dir = "testdata/js/js13"
@@ -22,17 +28,16 @@ func signedCards(t *testing.T) (keys jose.JSONWebKeySet, cards map[string]json.R
 	if err != nil {
 		t.Fatalf("node 20 or newer with the packages of js13 is needed: %v", err)
 	}
-	var all struct {
-		Keys  json.RawMessage
-		Cards map[string]json.RawMessage
-	}
 	if err := json.Unmarshal(out, &all); err != nil {
 		t.Fatal(err)
 	}
-	if keys, err = ParseCardKeys(string(all.Keys)); err != nil {
-		t.Fatal(err)
-	}
-	return keys, all.Cards
+	return all
+}
+
+func signedCards(t *testing.T) (keys jose.JSONWebKeySet, cards map[string]json.RawMessage) {
+	t.Helper()
+	all := bySDK(t)
+	return all.Keys, all.Cards
 }
 
 // TestSignedCards: what another SDK has signed is good, whatever the
@@ -107,6 +112,44 @@ func TestCardsWithoutAGoodSignature(t *testing.T) {
 		if _, err := ParseCardKeys(bad); err == nil {
 			t.Errorf("keys %s are taken", bad)
 		}
+	}
+}
+
+// TestSignedCardsThatAskForAToken: a signature that lacks what the card asks
+// for does not make its calls unauthenticated, nor does whoever changes what
+// is not signed.
+func TestSignedCardsThatAskForAToken(t *testing.T) {
+	t.Parallel()
+	all, good := bySDK(t), map[string]int{}
+	scheme := `{"httpAuthSecurityScheme":{"scheme":"bearer","bearerFormat":"JWT"}}`
+	for name, raw := range all.Asks {
+		for what, c := range map[string]struct{ was, is string }{
+			"as it is":            {"", ""},
+			"anonymous added":     {`"securityRequirements":[`, `"securityRequirements":[{"schemes":{}},`},
+			"another requirement": {`"securityRequirements":[`, `"securityRequirements":[{"schemes":{"none":{}}},`},
+			"another scheme":      {scheme, `{"apiKeySecurityScheme":{"name":"a","location":"header"}}`},
+			"no scheme":           {scheme, `{}`},
+		} {
+			card, err := CardPolicy{SignaturesRequire, all.Keys}.read([]byte(strings.Replace(string(raw), c.was, c.is, 1)))
+			if errors.Is(err, ErrSignature) {
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s, %s: %v", name, what, err)
+				continue
+			}
+			good[what]++
+			unsigned := name == "typed, no scopes" && what == "another scheme" // neither the scheme nor that it is required was signed
+			if token, err := card.NeedsToken(); !token && (err == nil || what == "as it is") && !unsigned {
+				t.Errorf("%s, %s: it is called without a token, %v", name, what, err)
+			}
+			if len(card.Interfaces) != 1 || card.Interfaces[0].URL != "https://agent.example/rpc" {
+				t.Errorf("%s, %s: %+v", name, what, card)
+			}
+		}
+	}
+	if good["as it is"] != 4 || good["anonymous added"] != 4 || good["another requirement"] != 4 || good["another scheme"] != 2 {
+		t.Errorf("cards whose signature counts: %v", good)
 	}
 }
 

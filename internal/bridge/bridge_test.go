@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -231,6 +232,135 @@ func TestWhoHoldsABridge(t *testing.T) {
 		if err := (bridge.Side{To: to}).Run(t.Context()); flow.CodeOf(err) != flow.CodeInvalid {
 			t.Errorf("to %q: %v", to, err)
 		}
+	}
+}
+
+// TestTwoSidesOfOnePerson: the newer one has the bridge, and the older one ends
+// rather than take it back.
+func TestTwoSidesOfOnePerson(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	told, ended := b.side("desk", "ada")
+	b.connected(told)
+	b.side("desk", "ada")
+	if err := await(t, ended, "the end of the older"); flow.CodeOf(err) != flow.CodeConflict || !strings.Contains(err.Error(), "another connection of yours") {
+		t.Errorf("the older: %v", err)
+	}
+	if code, _, err := b.do(t.Context(), "desk", "GET", "/x", ""); err != nil || code != 202 {
+		t.Errorf("the newer: %d, %v", code, err)
+	}
+	if err := b.hub.Hold(t.Context(), nil, caller("eve"), "desk", nil); flow.CodeOf(err) != flow.CodeConflict {
+		t.Errorf("another person who asked before it was taken: %v", err)
+	}
+}
+
+// dial is a side of ada's that the test plays.
+func (b *bed) dial() *websocket.Conn {
+	b.t.Helper()
+	c, _, err := websocket.Dial(b.t.Context(), b.srv.URL+"/?name=desk", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer ada"}}, Subprotocols: []string{bridge.Subprotocol}})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	c.SetReadLimit(16 << 20)
+	b.t.Cleanup(func() { c.CloseNow() })
+	await(b.t, b.conns, "the server's side")
+	return c
+}
+
+// TestAConnectionThatIsDead does not hold up the one that comes after it.
+func TestAConnectionThatIsDead(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.dial() // reads nothing, as a laptop that sleeps
+	told, _ := b.side("desk", "ada")
+	b.connected(told)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // a goodbye is waited for longer
+	defer cancel()
+	for {
+		code, _, err := b.do(ctx, "desk", "GET", "/x", "")
+		if err == nil && code == 202 {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the new connection carries nothing: %d, %v", code, err)
+		}
+	}
+}
+
+// TestACallGivenUpWhileItIsWritten takes no other along.
+func TestACallGivenUpWhileItIsWritten(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	c := b.dial()
+	first := make(chan string, 1)
+	go func() {
+		code, body, err := b.do(t.Context(), "desk", "POST", "/first", "x")
+		first <- fmt.Sprint(code, body, err)
+	}()
+	_, frame, err := c.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked struct{ ID uint64 }
+	if err := json.Unmarshal(frame, &asked); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // nobody reads: it is stuck in the middle of the frame
+	defer cancel()
+	if _, _, err := b.do(ctx, "desk", "POST", "/second", strings.Repeat("x", 4<<20)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the second: %v", err)
+	}
+	if err := c.Write(t.Context(), websocket.MessageText, fmt.Appendf(nil, `{"id":%d,"status":200,"body":"aGk="}`, asked.ID)); err != nil {
+		t.Fatal(err)
+	}
+	if got := await(t, first, "the first's answer"); got != "200hi<nil>" {
+		t.Errorf("the first: %s", got)
+	}
+}
+
+// TestACallGivenUpWhileItIsAnswered leaves the connection to the others.
+func TestACallGivenUpWhileItIsAnswered(t *testing.T) {
+	t.Parallel()
+	conns := make(chan *websocket.Conn, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{bridge.Subprotocol}})
+		if err == nil {
+			c.SetReadLimit(16 << 20)
+			conns <- c
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(srv.Close)
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/big" {
+			_, _ = w.Write(bytes.Repeat([]byte("x"), 4<<20))
+		}
+	}))
+	t.Cleanup(agent.Close)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	s := bridge.Side{Server: srv.URL, Key: "k", Name: "desk", To: agent.URL, Clock: flow.SystemClock{}, Jitter: func() float64 { return 0 }, Told: func(bool, error, time.Duration) {}}
+	go func() { defer close(done); _ = s.Run(ctx) }()
+	defer func() { stop(); <-done }()
+	c := await(t, conns, "the side")
+	defer c.CloseNow()
+	send := func(frame string) {
+		if err := c.Write(t.Context(), websocket.MessageText, []byte(frame)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(`{"id":1,"method":"GET","path":"/big"}`)
+	_, big, err := c.Reader(t.Context()) // it begins to come, and does not fit what the wire holds
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(`{"id":1,"cancel":true}`)
+	send(`{"id":2,"method":"GET","path":"/small"}`)
+	if n, err := io.Copy(io.Discard, big); err != nil || n < 4<<20 {
+		t.Fatalf("the connection was dropped after %d bytes: %v", n, err)
+	}
+	if _, raw, err := c.Read(t.Context()); err != nil || !bytes.HasPrefix(raw, []byte(`{"id":2,`)) {
+		t.Errorf("the other call: %.50s, %v", raw, err)
 	}
 }
 

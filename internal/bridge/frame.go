@@ -6,9 +6,14 @@
 package bridge
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/coder/websocket"
 )
 
 // Bounds of a bridge.
@@ -20,14 +25,47 @@ const (
 
 	pingEvery = 10 * time.Second // of the server
 	silence   = 25 * time.Second // after which the agent's side takes a connection for dead
-	writeTime = 10 * time.Second
+	writeTime = 10 * time.Second // of a frame, and of each
+	writeRate = 32 << 10         // bytes of it a second more
 )
+
+// statusReplaced closes the older of two connections of one holder: the side
+// that gets it must not come back, or the two would throw each other out.
+const statusReplaced = websocket.StatusCode(4001)
 
 // Subprotocol names what is spoken over the WebSocket.
 const Subprotocol = "longstop.bridge.v1"
 
 // Scheme is how the URL of a card says that it is read through a bridge.
 const Scheme = "bridge:"
+
+// writing is how long a frame may take: a line to a desk is slow upwards.
+func writing(frame []byte) time.Duration {
+	return writeTime + time.Duration(len(frame)/writeRate)*time.Second
+}
+
+// read reads a message and tells whenever a part of it has come.
+func read(ctx context.Context, c *websocket.Conn, seen func()) (websocket.MessageType, []byte, error) {
+	kind, r, err := c.Reader(ctx)
+	if err != nil {
+		return kind, nil, err
+	}
+	var all bytes.Buffer
+	_, err = all.ReadFrom(telling{r, seen})
+	return kind, all.Bytes(), err
+}
+
+// telling is a reader that tells of every part.
+type telling struct {
+	io.Reader
+	seen func()
+}
+
+func (t telling) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	t.seen()
+	return n, err
+}
 
 // ask is a frame to the agent's side: a request, or the end of one.
 type ask struct {

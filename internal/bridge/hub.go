@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -86,6 +87,11 @@ func (h *Hub) Free(by flow.Caller, name string) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.free(by, name)
+}
+
+// free is Free with the lock held and a name that is one.
+func (h *Hub) free(by flow.Caller, name string) error {
 	if l := h.links[place{by.Workspace, name}]; l != nil && l.by.Person != by.Person {
 		return flow.Errorf(flow.CodeConflict, "the bridge %s is held by %s", name, l.by.Person).At("name").Right("another name, or have them let it go")
 	}
@@ -95,17 +101,22 @@ func (h *Hub) Free(by flow.Caller, name string) error {
 // Hold serves a bridge over a connection until that ends; holds says whether
 // the key still does. The holder's older connection is closed.
 func (h *Hub) Hold(ctx context.Context, c *websocket.Conn, by flow.Caller, name string, holds func(context.Context) error) error {
-	if err := h.Free(by, name); err != nil {
-		return err
+	if !ValidName(name) {
+		return h.Free(by, name)
 	}
 	l := &link{c: c, by: by, since: h.clock.Now(), waiting: map[uint64]chan reply{}, gone: make(chan struct{})}
 	at := place{by.Workspace, name}
 	h.mu.Lock()
+	if err := h.free(by, name); err != nil { // asked and taken at once
+		h.mu.Unlock()
+		return err
+	}
 	old := h.links[at]
 	h.links[at] = l
 	h.mu.Unlock()
 	if old != nil {
-		_ = old.c.Close(websocket.StatusNormalClosure, "another connection of yours holds the bridge")
+		// It is perhaps dead, and then closing it takes its time.
+		go old.c.Close(statusReplaced, "another connection of yours holds the bridge")
 	}
 	defer func() {
 		h.mu.Lock()
@@ -135,6 +146,8 @@ type link struct {
 	by    flow.Caller
 	since time.Time
 	gone  chan struct{}
+	heard atomic.Bool  // something came since it was last looked at
+	busy  atomic.Int32 // frames that are being written, each within its bound
 
 	mu      sync.Mutex
 	last    uint64
@@ -150,7 +163,7 @@ func (l *link) serve(ctx context.Context, holds func(context.Context) error) err
 	lost := make(chan error, 1)
 	go func() { lost <- l.watch(ctx, holds); l.c.CloseNow() }()
 	for {
-		kind, data, err := l.c.Read(ctx)
+		kind, data, err := read(ctx, l.c, func() { l.heard.Store(true) })
 		if err != nil {
 			select {
 			case why := <-lost:
@@ -174,7 +187,8 @@ func (l *link) serve(ctx context.Context, holds func(context.Context) error) err
 }
 
 // watch pings, so that a connection that is half open is noticed, and sees
-// that the key still holds.
+// that the key still holds. A ping and its pong come behind the frames that
+// are on their way, so those are signs of life, too.
 func (l *link) watch(ctx context.Context, holds func(context.Context) error) error {
 	tick := time.NewTicker(pingEvery) // of the wire, not of any rule
 	defer tick.Stop()
@@ -190,20 +204,34 @@ func (l *link) watch(ctx context.Context, holds func(context.Context) error) err
 		wait, cancel := context.WithTimeout(ctx, pingEvery)
 		err := l.c.Ping(wait)
 		cancel()
-		if err != nil {
+		if heard := l.heard.Swap(false); err != nil && !heard && l.busy.Load() == 0 {
 			return nil
 		}
 	}
 }
 
+// write sends a frame. A context that ends in the middle of a frame breaks the
+// connection, and every other call with it: so the frame has a bound of its
+// own, and is written on when its call is given up.
 func (l *link) write(ctx context.Context, a ask) error {
 	b, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, writeTime)
-	defer cancel()
-	return l.c.Write(ctx, websocket.MessageText, b)
+	written := make(chan error, 1)
+	go func() {
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), writing(b))
+		defer cancel()
+		l.busy.Add(1)
+		defer l.busy.Add(-1)
+		written <- l.c.Write(limit, websocket.MessageText, b)
+	}()
+	select {
+	case err := <-written:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (l *link) do(req *http.Request) (*http.Response, error) {
@@ -225,6 +253,9 @@ func (l *link) do(req *http.Request) (*http.Response, error) {
 	a := ask{ID: id, Method: req.Method, Path: req.URL.RequestURI(), Header: pick(req.Header), Body: body}
 	if err := l.write(req.Context(), a); err != nil {
 		l.leave(id)
+		if req.Context().Err() != nil {
+			return nil, req.Context().Err()
+		}
 		return nil, errGone
 	}
 	select {
@@ -238,7 +269,7 @@ func (l *link) do(req *http.Request) (*http.Response, error) {
 		return nil, errGone
 	case <-req.Context().Done():
 		l.leave(id)
-		_ = l.write(context.WithoutCancel(req.Context()), ask{ID: id, Cancel: true}) // a courtesy
+		go l.write(context.WithoutCancel(req.Context()), ask{ID: id, Cancel: true}) // a courtesy
 		return nil, req.Context().Err()
 	}
 }

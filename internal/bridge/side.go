@@ -102,14 +102,16 @@ func (s Side) hold(ctx context.Context, to *url.URL) error {
 	defer w.wg.Wait()
 	defer cancel()
 	for {
-		kind, data, err := c.Read(ctx)
+		kind, data, err := read(ctx, c, seen)
 		if err != nil {
+			if websocket.CloseStatus(err) == statusReplaced {
+				return flow.Errorf(flow.CodeConflict, "another connection of yours has taken the bridge").Right("run one side of a bridge, or give this one another name")
+			}
 			if websocket.CloseStatus(err) == websocket.StatusPolicyViolation {
 				return flow.Errorf(flow.CodeUnauthenticated, "the API key holds no longer")
 			}
 			return flow.Errorf(flow.CodeUnavailable, "the connection is lost").Because(err)
 		}
-		seen()
 		var a ask
 		if kind != websocket.MessageText || json.Unmarshal(data, &a) != nil {
 			return flow.Errorf(flow.CodeUnavailable, "the server speaks something else than a bridge")
@@ -192,7 +194,7 @@ func (w *worker) take(ctx context.Context, a ask) {
 		}()
 		r := w.carry(ctx, a)
 		if ctx.Err() == nil {
-			w.send(ctx, r)
+			w.send(context.WithoutCancel(ctx), r) // a write that is broken off breaks the connection
 		}
 	})
 }
@@ -202,7 +204,7 @@ func (w *worker) send(ctx context.Context, r reply) {
 	if err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	ctx, cancel := context.WithTimeout(ctx, writing(b))
 	defer cancel()
 	_ = w.c.Write(ctx, websocket.MessageText, b) // the reader notices that it is lost
 }

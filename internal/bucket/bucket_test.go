@@ -126,7 +126,7 @@ func TestWhatNobodyOpened(t *testing.T) {
 	root := t.TempDir()
 	o := bucket.Options{Dir: t.TempDir(), Roots: []string{root, "s3://mine/agents?region=eu-west-1"}, Env: env, Clock: flow.SystemClock{}}
 	for _, bad := range []string{"", "x", "mem://", "http://a", "file:///etc", "file://" + root + "/../x", "file://" + root + "x", "file://host/" + root, "s3://other/agents?region=eu-west-1",
-		"s3://mine?region=eu-west-1", "s3://mine/agentsx?region=eu-west-1", "s3://mine/agents/../x?region=eu-west-1", "s3://mine/agents", "s3://mine/agents?region=eu-west-1&endpoint=http://evil", "s3://u:p@mine/agents?region=eu-west-1", ":"} {
+		"s3://mine?region=eu-west-1", "s3://mine/agentsx?region=eu-west-1", "s3://mine/agents/../x?region=eu-west-1", "s3://mine/agents.?region=eu-west-1", "s3://mine/.agents?region=eu-west-1", "s3://mine/agents.../?region=eu-west-1", "s3://mine/agents", "s3://mine/agents?region=eu-west-1&endpoint=http://evil", "s3://u:p@mine/agents?region=eu-west-1", ":"} {
 		if _, err := bucket.Open("bkt_1", bad, o); flow.CodeOf(err) != flow.CodeInvalid {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -240,5 +240,27 @@ func TestWhatS3Says(t *testing.T) {
 	}
 	if _, err := b.Get(t.Context(), "k"); flow.CodeOf(err) != flow.CodeUnavailable || !strings.Contains(err.Error(), bucket.EnvAccessKey) && !strings.Contains(fmt.Sprint(err), "credentials") {
 		t.Errorf("no credentials: %v", err)
+	}
+}
+
+// TestKeysOnTheWire: S3 computes the signature over every byte but the
+// unreserved ones encoded, and some stores say that what is removed was not
+// there.
+func TestKeysOnTheWire(t *testing.T) {
+	t.Parallel()
+	var asked string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Method + " " + r.RequestURI
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(srv.Close)
+	place := "s3://m?endpoint=" + srv.URL
+	b, err := bucket.Open("b", place, bucket.Options{Roots: []string{place}, HTTP: srv.Client(), Env: env, Clock: flow.SystemClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = b.Delete(t.Context(), "agents/a/1.0.0-rc_1+b/manifest.json")
+	if want := "DELETE /m/agents/a/1.0.0-rc_1%2Bb/manifest.json"; err != nil || asked != want {
+		t.Errorf("asked %s, %v; want %s", asked, err, want)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
 	"time"
 
@@ -74,7 +73,7 @@ func opened(u *url.URL, roots []string) bool {
 			continue
 		}
 		above := strings.Trim(r.Path, "/")
-		if below := strings.Trim(path.Clean(u.Path), "/."); above == "" || below == above || strings.HasPrefix(below, above+"/") {
+		if below := strings.Trim(u.Path, "/"); above == "" || below == above || strings.HasPrefix(below, above+"/") {
 			return true
 		}
 	}
@@ -174,6 +173,8 @@ func (b s3) call(ctx context.Context, method, key string, query url.Values, body
 	if body == nil {
 		req.Body = nil
 	}
+	// S3 signs a path with all but the unreserved characters encoded.
+	req.URL.RawPath = strings.ReplaceAll(req.URL.EscapedPath(), "+", "%2B")
 	req.URL.RawQuery = query.Encode()
 	if err := b.sign(ctx, req, body); err != nil {
 		return nil, err
@@ -193,6 +194,8 @@ func (b s3) call(ctx context.Context, method, key string, query url.Values, body
 		return nil, b.failed("its answer was cut", err)
 	case resp.StatusCode == http.StatusNotFound && key != "" && method == http.MethodGet:
 		return nil, missing(strings.TrimPrefix(key, b.prefix))
+	case resp.StatusCode == http.StatusNotFound && key != "" && method == http.MethodDelete:
+		return nil, nil // some stores say that it was not there
 	case resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusUnauthorized:
 		return nil, b.failed(fmt.Sprintf("it refuses the credentials (HTTP %d)", resp.StatusCode), nil)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:

@@ -10,10 +10,13 @@ import (
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
-// firstLook is how long a step waits to be told that what it awaits is there
-// before it looks by itself; each further look waits as long as all before.
-// Being told is lost only with the process.
-const firstLook = time.Minute
+// How long a step waits to be told that what it awaits is there before it
+// looks by itself: each further look waits as long as all before, up to a
+// bound. Being told is lost only with the process.
+const (
+	firstLook = time.Minute
+	lookMost  = 30 * time.Minute
+)
 
 // await parks a step until something outside is there.
 func (c *change) await(n *node, inst flow.StepInstance, a flow.Await) error {
@@ -24,7 +27,7 @@ func (c *change) await(n *node, inst flow.StepInstance, a flow.Await) error {
 	if again {
 		next.Since = p.Await.Since
 	}
-	due := c.now.Add(max(firstLook, c.now.Sub(next.Since)))
+	due := c.now.Add(min(max(firstLook, c.now.Sub(next.Since)), lookMost))
 	if a.Until.Before(due) {
 		due = a.Until
 	}

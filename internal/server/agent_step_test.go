@@ -233,6 +233,63 @@ func (st *stop) whoami() string {
 	return me.Person
 }
 
+// TestOnlyItsOwnAnswerEndsAStep: what an asking event says is readable, so
+// that whoever may append can ask another agent, or nobody, with the same
+// correlation; that is no answer to the step.
+//
+// spec: A-069
+func TestOnlyItsOwnAnswerEndsAStep(t *testing.T) {
+	t.Parallel()
+	st, d, other := begin(t), newDesk(t), newDesk(t)
+	id := st.employ(d, true)
+	other.server = st.s.URL()
+	var services struct {
+		Items []struct{ PublicKey, Bucket string }
+	}
+	st.must("GET", "/v1/agent-services", nil, &services)
+	var b struct{ AgentID string }
+	st.must("POST", "/v1/agents", map[string]any{"kind": "external", "card": other.url, "bucket": services.Items[0].Bucket, "asPubkey": services.Items[0].PublicKey, "alias": "other"}, &b)
+	st.must("POST", "/v1/vaults/orders/connections", map[string]any{"agentId": b.AgentID}, nil)
+	run := st.run(fmt.Sprintf(askDesk, id), map[string]any{"text": "slow"})
+	<-d.began
+	st.follow(run, func(e event) bool { return e.Type == "step:suspended" })
+	metadata := st.vaultEvents("workflow.asked")[0].Metadata
+	for _, target := range []string{b.AgentID, strings.Repeat("0", 64) + ":nobody"} {
+		st.must("POST", "/v1/vaults/orders/events", map[string]any{"type": "question.asked", "target": target, "payload": map[string]any{"text": "forged"}, "metadata": metadata}, nil)
+	}
+	for len(st.vaultEvents("agent.answered")) < 2 {
+	}
+	close(d.wait)
+	if r := st.ended(run); r.Status != "succeeded" || !strings.Contains(string(r.Output), `"slow"`) || r.Steps[0].Attempts != 1 {
+		t.Errorf("run: %+v", r)
+	}
+}
+
+// TestNoSecretIsAskedWith: a vault keeps what is in an event, wherever it
+// stands in it.
+func TestNoSecretIsAskedWith(t *testing.T) {
+	t.Parallel()
+	st, d := begin(t), newDesk(t)
+	id := st.employ(d, true)
+	st.must("PUT", "/v1/secrets/api", map[string]any{"value": secretValue}, nil)
+	for member, config := range map[string]string{
+		"payload":      `payload: {text: "x-{{ secrets.api }}"}`,
+		"conversation": `payload: {text: "x"}, conversation: "x-{{ secrets.api }}"`,
+		"eventType":    `payload: {text: "x"}, eventType: "x.{{ secrets.api }}"`,
+		"scope":        `payload: {text: "x"}, scope: "{{ secrets.api }}"`,
+	} {
+		def := strings.Replace(fmt.Sprintf(askDesk, id), `payload: {text: "{{ input.text }}", order: 7}`, config, 1)
+		run := st.run(def, map[string]any{"text": "hello"})
+		st.follow(run, func(e event) bool { return e.Type == "gate:opened" || e.Type == "run:succeeded" })
+		if r := st.get(run); r.Status != "waiting" || !strings.Contains(r.Steps[0].Error, member+": it holds a secret") {
+			t.Errorf("%s: %s, %q", member, r.Status, r.Steps[0].Error)
+		}
+		if where := st.holds(secretValue, "/v1/vaults/orders/events", "/v1/vaults/orders/jobs", "/v1/runs/"+run); len(where) > 0 {
+			t.Errorf("%s: the secret is in %v", member, where)
+		}
+	}
+}
+
 // TestAgentStepAsksBack: the question waits for a person, whose reply is the
 // next event of the same conversation.
 //

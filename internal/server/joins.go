@@ -134,8 +134,16 @@ func (t *talks) Ask(ctx context.Context, q flow.AgentAsk) (*flow.VaultEvent, err
 	if err != nil {
 		return nil, err
 	}
-	if string(masker.JSON(q.Payload)) != string(q.Payload) {
-		return nil, flow.Errorf(flow.CodeInvalid, "it holds a secret of the workspace, and a vault keeps its events").At("payload").Right("leave it out: the agent has a token of its own")
+	for field, holds := range map[string]bool{
+		"payload":      string(masker.JSON(q.Payload)) != string(q.Payload),
+		"conversation": masker.Text(q.Conversation) != q.Conversation,
+		"eventType":    masker.Text(q.EventType) != q.EventType,
+		"scope":        masker.Text(q.Scope) != q.Scope,
+		"agent":        masker.Text(q.Agent) != q.Agent,
+	} {
+		if holds {
+			return nil, flow.Errorf(flow.CodeInvalid, "it holds a secret of the workspace, and a vault keeps its events").At(field).Right("leave it out: the agent has a token of its own")
+		}
 	}
 	target, err := t.agent(ctx, q)
 	if err != nil {
@@ -146,7 +154,7 @@ func (t *talks) Ask(ctx context.Context, q flow.AgentAsk) (*flow.VaultEvent, err
 		return nil, err
 	}
 	return t.vaults.Publish(ctx, q.Workspace, q.Vault, vault.NewEvent{Scope: q.Scope, Type: q.EventType, Target: target, Payload: q.Payload, Metadata: metadata, Parents: q.Parents},
-		flow.EventAuthor{Kind: flow.AuthorRun, ID: q.RunID}, behalf, q.Correlation)
+		flow.EventAuthor{Kind: flow.AuthorRun, ID: q.RunID}, behalf, vault.StepKeys+q.Correlation)
 }
 
 // agent gives the id of an agent that may be named by its alias.
@@ -170,9 +178,9 @@ func (t *talks) agent(ctx context.Context, q flow.AgentAsk) (string, error) {
 	return "", flow.Errorf(flow.CodeInvalid, "%d agents have the alias %q", len(ids), q.Agent).At("agent").Right("the id of one, <pubkey>:<alias>, as agents list prints it")
 }
 
-// Answer finds an agent's answer by the correlation of what it was asked.
-func (t *talks) Answer(ctx context.Context, _, vaultID, correlation string) (*flow.VaultEvent, error) {
-	found, err := t.store.VaultEvents(ctx, flow.EventFilter{Vault: vaultID, Type: flow.EventAgentAnswered, Correlation: correlation, Limit: 1})
+// Answer finds the answer to an asking event with its correlation.
+func (t *talks) Answer(ctx context.Context, vaultID, asked, correlation string) (*flow.VaultEvent, error) {
+	found, err := t.store.VaultEvents(ctx, flow.EventFilter{Vault: vaultID, Type: flow.EventAgentAnswered, Parent: asked, Correlation: correlation, Limit: 1})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

@@ -24,8 +24,9 @@ type Vaults interface {
 	// same correlation, and gives it with the vault's id. Its errors are
 	// [*flow.Error].
 	Ask(ctx context.Context, q flow.AgentAsk) (*flow.VaultEvent, error)
-	// Answer finds the agent.answered event with a correlation; nil for none.
-	Answer(ctx context.Context, workspace, vault, correlation string) (*flow.VaultEvent, error)
+	// Answer finds the agent.answered event with a correlation that follows the
+	// asking event, since a correlation is anybody's to write; nil for none.
+	Answer(ctx context.Context, vault, asked, correlation string) (*flow.VaultEvent, error)
 }
 
 // agent asks an agent through a vault and waits for its answer. It costs a row.
@@ -140,8 +141,10 @@ func (a agent) ask(ctx context.Context, c flow.Call, config agentConfig, payload
 
 // look takes the answer if it is there, and goes on waiting if it is not.
 func (a agent) look(ctx context.Context, c flow.Call, config agentConfig, s agentState) (flow.Outcome, error) {
-	e, err := a.vaults.Answer(ctx, c.Workspace, s.Vault, s.token(c))
+	e, err := a.vaults.Answer(ctx, s.Vault, s.Asked, s.token(c))
 	switch {
+	case flow.CodeOf(err) == flow.CodeUnavailable && c.Awaited != nil && c.Now.Before(s.Until):
+		// It is looked for again later: another attempt would ask a second time.
 	case err != nil:
 		return flow.Outcome{}, vaultFailure(err)
 	case e != nil:

@@ -17,6 +17,7 @@ type mailbox struct {
 	asked   []flow.AgentAsk
 	answers map[string]string // payloads by correlation
 	fail    error
+	away    error // of looking for an answer
 	hang    bool
 }
 
@@ -31,15 +32,18 @@ func (m *mailbox) Ask(ctx context.Context, q flow.AgentAsk) (*flow.VaultEvent, e
 		return nil, m.fail
 	}
 	m.asked = append(m.asked, q)
-	return &flow.VaultEvent{ID: "evt_1", Vault: "vault_1"}, nil
+	return &flow.VaultEvent{ID: "evt:" + q.Correlation, Vault: "vault_1"}, nil
 }
 
-func (m *mailbox) Answer(_ context.Context, _, vault, correlation string) (*flow.VaultEvent, error) {
+func (m *mailbox) Answer(_ context.Context, vault, asked, correlation string) (*flow.VaultEvent, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	body, ok := m.answers[correlation]
-	if !ok {
-		return nil, nil
+	if m.away != nil || !ok {
+		return nil, m.away
+	}
+	if asked != "evt:"+correlation {
+		return nil, flow.Errorf(flow.CodeNotFound, "looked for what follows %q", asked)
 	}
 	if vault != "vault_1" {
 		return nil, flow.Errorf(flow.CodeNotFound, "looked in %q", vault)
@@ -106,9 +110,17 @@ func TestAgentFailures(t *testing.T) {
 			t.Errorf("%s: %s", code, e.Message)
 		}
 	}
-	m.fail = flow.Errorf(flow.CodeNotFound, "there is no vault %q", "orders")
+	m.away = flow.Errorf(flow.CodeUnavailable, "the database does not answer")
+	out, err := NewTable(Deps{Vaults: m}).Run(t.Context(), "agent", c)
+	if err != nil || out.Await == nil || out.Await.Token != a.Token || len(m.asked) != 1 {
+		t.Errorf("a look that cannot look: %+v, %v, asked %d times; want it to wait on", out, err, len(m.asked))
+	}
+	c.Now = now().Add(10 * time.Minute)
+	_, err = NewTable(Deps{Vaults: m}).Run(t.Context(), "agent", c)
+	failedAs(t, err, flow.KindTransient)
+	m.fail, m.away = flow.Errorf(flow.CodeNotFound, "there is no vault %q", "orders"), nil
 	c.Awaited = nil
-	_, err := NewTable(Deps{Vaults: m}).Run(t.Context(), "agent", c)
+	_, err = NewTable(Deps{Vaults: m}).Run(t.Context(), "agent", c)
 	if e := failedAs(t, err, flow.KindConfig); !strings.Contains(e.Message, "there is no vault") {
 		t.Errorf("no vault: %s", e.Message)
 	}

@@ -23,6 +23,10 @@ const (
 	maxDepth    = 100
 )
 
+// StepKeys begins the idempotency keys under which the steps of runs ask:
+// nobody else may take one.
+const StepKeys = "step/"
+
 // NewEvent is an event as somebody sends it.
 type NewEvent struct {
 	Scope    string          `json:"scope,omitempty" minLength:"1" doc:"One of the vault's; default if absent."`
@@ -48,6 +52,9 @@ func (s *Service) Append(ctx context.Context, by flow.Caller, in *AppendIn) (*fl
 	person, err := s.c.People.Person(ctx, by.Person)
 	if err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(in.Key, StepKeys) {
+		return nil, flow.Errorf(flow.CodeInvalid, "keys that begin with %s are those of workflow steps", StepKeys).At("Idempotency-Key").Right("a key of your own")
 	}
 	return s.publish(ctx, by.Workspace, in.ID, in.Body, flow.EventAuthor{Kind: flow.AuthorPerson, ID: by.Person}, hex.EncodeToString(person.PublicKey), in.Key, &by)
 }

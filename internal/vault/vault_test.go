@@ -170,6 +170,10 @@ func TestEventsThatAreRefused(t *testing.T) {
 		_, err := b.s.Append(t.Context(), b.ada, &vault.AppendIn{ID: "notes", Body: e})
 		wantCode(t, name, err, c.code, c.want)
 	}
+	in := &vault.AppendIn{ID: "notes", Body: ok()}
+	in.Key = vault.StepKeys + "run_1/0//a1"
+	_, err := b.s.Append(t.Context(), b.ada, in)
+	wantCode(t, "a step's key", err, flow.CodeInvalid, "Idempotency-Key")
 	if got := must(b.s.Get(t.Context(), b.ada, &vault.In{ID: "notes"})).Seq; got != 0 || len(b.events) != 0 {
 		t.Errorf("refused events were written: seq %d, %d heard of", got, len(b.events))
 	}

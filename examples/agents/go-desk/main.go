@@ -35,6 +35,7 @@ func answer(_ context.Context, a agentkit.Ask) (agentkit.Reply, error) {
 func main() {
 	listen := flag.String("listen", "127.0.0.1:9010", "address to serve on")
 	audience := flag.String("audience", "", "whom its tokens are for, if that is not the address: bridge:NAME behind a bridge")
+	agent := flag.String("agent", "", "its id, <pubkey>:<alias>: the tokens of other agents are refused")
 	longstop := flag.String("longstop", "", "URL of the Longstop server whose tokens are demanded; empty lets everyone in")
 	flag.Parse()
 	l, err := net.Listen("tcp", *listen)
@@ -44,7 +45,7 @@ func main() {
 	url := "http://" + l.Addr().String()
 	desk := &agentkit.Desk{Name: "Order Desk", Description: "Knows which orders are late.", Answer: answer}
 	if *longstop != "" {
-		desk.Verify = &agentkit.Verifier{Issuer: *longstop, Audience: cmp.Or(*audience, url)}
+		desk.Verify = &agentkit.Verifier{Issuer: *longstop, Audience: cmp.Or(*audience, url), Agent: *agent}
 	}
 	log.Printf("the agent serves at %s", url)
 	server := &http.Server{Handler: desk.Handler(url), ReadHeaderTimeout: 10 * time.Second}

@@ -4,8 +4,8 @@
 //   longstop push --kind external --card http://127.0.0.1:9011 --bucket BUCKET --as-pubkey PUBKEY
 //   longstop agents try order-desk-in-typescript "Is order 7 late?"
 //
-// It answers with data, and asks back where something is missing. With LONGSTOP=URL it verifies the execution token of every
-// request before it acts. PORT=0 takes a free port.
+// It answers with data, and asks back where something is missing. With LONGSTOP=URL and AGENT=ID it verifies the execution token of
+// every request before it acts. PORT=0 takes a free port.
 import { createPublicKey, randomUUID, verify, type JsonWebKey } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import express, { type NextFunction, type Request, type Response } from 'express';
@@ -14,6 +14,7 @@ import { AgentEvent, DefaultRequestHandler, InMemoryTaskStore, type AgentExecuto
 import { agentCardHandler, jsonRpcHandler, UserBuilder } from '@a2a-js/sdk/server/express';
 
 const longstop = process.env.LONGSTOP?.replace(/\/$/, '');
+const agent = process.env.AGENT; // its id, <pubkey>:<alias>: the tokens of other agents are refused
 
 const text = (value: string): Part => ({ content: { $case: 'text', value }, metadata: undefined, filename: '', mediaType: 'text/plain' });
 const data = (value: unknown): Part => ({ content: { $case: 'data', value }, metadata: undefined, filename: '', mediaType: 'application/json' });
@@ -47,7 +48,7 @@ function verified(audience: () => string) {
         && verify(null, Buffer.from(`${header}.${payload}`), createPublicKey({ key, format: 'jwk' }), Buffer.from(signature, 'base64url'));
       const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { iss: string; aud: string; exp: number; nbf: number; agent: string };
       const now = Date.now() / 1000;
-      if (!good || claims.iss !== longstop || claims.aud !== audience() || claims.exp < now - 60 || claims.nbf > now + 60 || !claims.agent.startsWith(`${kid}:`)) {
+      if (!good || claims.iss !== longstop || claims.aud !== audience() || claims.exp < now - 60 || claims.nbf > now + 60 || !claims.agent.startsWith(`${kid}:`) || (agent && claims.agent !== agent)) {
         throw new Error('not for this agent');
       }
       next();

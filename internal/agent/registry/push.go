@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -85,15 +86,16 @@ func (r *Registry) Push(ctx context.Context, by flow.Caller, in *PushIn) (*PushO
 	if card.Description == "" {
 		out.Notices = append(out.Notices, "the card has no description, which lists of agents show")
 	}
+	if err := r.put(ctx, by, b.ID, m, ""); err != nil {
+		return nil, err
+	}
 	if in.Body.PublicBase != "" {
 		b.PublicBase = in.Body.PublicBase
-		if err := r.c.Services.PutBucket(ctx, b); err != nil {
+		did := by.Did("agents.push", "bucket/"+b.ID, r.c.Clock.Now(), map[string]any{"publicBase": b.PublicBase})
+		if err := r.c.Services.PutBucket(ctx, b, did); err != nil {
 			return nil, err
 		}
 		out.Notices = append(out.Notices, "the bucket's public base is kept; the server itself reads manifests from the bucket and does not use it")
-	}
-	if err := r.put(ctx, by, b.ID, m, ""); err != nil {
-		return nil, err
 	}
 	if out.Manifest = m; m.AgentID != "" {
 		if out.Called, err = r.highest(ctx, by.Workspace, m.AgentID); err != nil {
@@ -137,6 +139,9 @@ func (r *Registry) checkPush(ctx context.Context, by flow.Caller, in *PushIn) er
 		return bad("version", fmt.Sprintf("%q is no semver", p.Version), "three numbers, such as 1.0.0")
 	case *p.IdleTimeout <= 0 || *p.IdleTimeout > maxIdle:
 		return bad("idleTimeout", "a conversation cannot survive for that long", "1 second to a year; the default is 30m")
+	}
+	if err := checkPublicBase(p.PublicBase); err != nil {
+		return err
 	}
 	if err := checkScopes(p.Scopes); err != nil {
 		return err
@@ -184,12 +189,24 @@ func (r *Registry) checkService(ctx context.Context, by flow.Caller, key string)
 	return err
 }
 
+// checkPublicBase refuses what nobody could read a bucket from; "" is none.
+func checkPublicBase(base string) error {
+	if base == "" {
+		return nil
+	}
+	u, err := url.Parse(base)
+	if err != nil || len(base) > maxURL || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return flow.Errorf(flow.CodeInvalid, "it is no URL that others could read the bucket from").At("publicBase").Right("such as https://cdn.example.com")
+	}
+	return nil
+}
+
 // readCard reads the card and refuses one that declares no endpoint that a
 // turn can call.
-func (r *Registry) readCard(ctx context.Context, by flow.Caller, url string) (*a2a.Card, error) {
+func (r *Registry) readCard(ctx context.Context, by flow.Caller, at string) (*a2a.Card, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	card, err := r.c.Cards.Card(ctx, by.Workspace, url)
+	card, err := r.c.Cards.Card(ctx, by.Workspace, at)
 	if err == nil && !card.HasJSONRPC() {
 		return nil, flow.Errorf(flow.CodeInvalid, "the agent card declares no endpoint that speaks JSON-RPC").At("card").
 			Right("an interface whose protocolBinding, or transport in a card of 0.3, is JSONRPC, or a top-level url")

@@ -248,6 +248,8 @@ func TestRefusals(t *testing.T) {
 		"idle":                      {func(in *registry.PushIn) { n := int64(-1); in.Body.IdleTimeout = &n }, flow.CodeInvalid, "idleTimeout"},
 		"no idle time":              {func(in *registry.PushIn) { in.Body.IdleTimeout = new(int64) }, flow.CodeInvalid, "idleTimeout"},
 		"scope":                     {func(in *registry.PushIn) { in.Body.Scopes = []string{"a b"} }, flow.CodeInvalid, "scopes"},
+		"a base that runs":          {func(in *registry.PushIn) { in.Body.PublicBase = "javascript:alert(1)" }, flow.CodeInvalid, "publicBase"},
+		"a base with a password":    {func(in *registry.PushIn) { in.Body.PublicBase = "https://a:b@cdn.example" }, flow.CodeInvalid, "publicBase"},
 		"another person":            {func(in *registry.PushIn) { in.Body.Subject = "ffff" }, flow.CodeForbidden, "subject"},
 		"no endpoint":               {at("/none.json"), flow.CodeInvalid, "card"},
 		"HTTP+JSON only":            {at("/rest.json"), flow.CodeInvalid, "card"},

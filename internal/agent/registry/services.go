@@ -72,6 +72,9 @@ func viewBucket(b flow.Bucket) BucketView {
 // CreateBucket makes a bucket. It answers invalid for a place that is not
 // open to buckets, and unavailable where nothing can be written.
 func (r *Registry) CreateBucket(ctx context.Context, by flow.Caller, in *CreateBucketIn) (*BucketView, error) {
+	if err := checkPublicBase(in.Body.PublicBase); err != nil {
+		return nil, err
+	}
 	b := flow.Bucket{ID: r.c.NewID("bkt"), Workspace: by.Workspace, URL: in.Body.URL, PublicBase: in.Body.PublicBase, Default: in.Body.Default, CreatedAt: r.c.Clock.Now()}
 	if b.URL == "" {
 		b.URL = "file://"

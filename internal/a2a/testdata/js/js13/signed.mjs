@@ -1,4 +1,4 @@
-// Cards that @a2a-js/sdk 1.3.0 signs, for the tests of package a2a: prints one line of JSON, {"keys": JWKS, "cards": {name: card}}.
+// Cards that @a2a-js/sdk 1.3.0 signs, for the tests of package a2a: prints one line of JSON, {"keys": JWKS, "cards": {name: card}, "asks": {name: card}}.
 import * as jose from 'jose';
 import { AgentCard, generateAgentCardSignature } from '@a2a-js/sdk';
 
@@ -20,4 +20,17 @@ for (const alg of ['ES256', 'RS256', 'EdDSA']) {
   cards[alg] = sent;
   cards[`${alg} blended`] = { ...sent, url: 'https://unsigned.example/rpc', protocolVersion: '0.3.0', preferredTransport: 'JSONRPC' };
 }
-console.log(JSON.stringify({ keys: { keys }, cards }));
+// Cards that ask for a token, as JSON and as the SDK's own type: the signature of the first lacks a scheme without scopes, that of
+// the second the schemes.
+const { publicKey, privateKey } = await jose.generateKeyPair('EdDSA', { extractable: true });
+keys.push({ ...(await jose.exportJWK(publicKey)), kid: 'asks', alg: 'EdDSA', use: 'sig' });
+const asking = (list) => ({
+  name: 'signed and asks', version: '1.0.0', supportedInterfaces: [{ url: 'https://agent.example/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+  securitySchemes: { jwt: { httpAuthSecurityScheme: { scheme: 'bearer', bearerFormat: 'JWT' } } }, securityRequirements: [{ schemes: { jwt: { list } } }],
+});
+const sign = generateAgentCardSignature(privateKey, { alg: 'EdDSA', kid: 'asks', typ: 'JOSE' });
+const asks = {
+  'JSON, no scopes': await sign(asking([])), 'JSON, scopes': await sign(asking(['run'])),
+  'typed, no scopes': AgentCard.toJSON(await sign(AgentCard.fromJSON(asking([])))), 'typed, scopes': AgentCard.toJSON(await sign(AgentCard.fromJSON(asking(['run'])))),
+};
+console.log(JSON.stringify({ keys: { keys }, cards, asks }));
