@@ -145,12 +145,13 @@ func TestWhatABridgeCarries(t *testing.T) {
 	b := newBed(t)
 	told, _ := b.side("desk", "ada")
 	b.connected(told)
-	code, body, err := b.do(t.Context(), "desk", "POST", "/rpc?x=1", "hello")
-	if err != nil || code != 202 || body != "POST /base/rpc?x=1 Bearer tok  hello" {
+	code, body, err := b.do(t.Context(), "desk", "POST", "/a%2Fb/rpc?x=1", "hello")
+	if err != nil || code != 202 || body != "POST /base/a%2Fb/rpc?x=1 Bearer tok  hello" {
 		t.Errorf("got %d %q, %v", code, body, err)
 	}
 	for name, c := range map[string]struct{ method, path string }{
 		"out of its path":       {"GET", "/../etc"},
+		"out of it, encoded":    {"GET", "/x%2F..%2F..%2Fetc"},
 		"another method":        {"DELETE", "/rpc"},
 		"a large answer":        {"GET", "/big"},
 		"a bridge nobody holds": {"GET", ""},

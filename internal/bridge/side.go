@@ -256,6 +256,6 @@ func target(to *url.URL, path string) (string, error) {
 	}
 	out := *to
 	out.Path = strings.TrimRight(to.Path, "/") + p.Path
-	out.RawPath, out.RawQuery = "", p.RawQuery
+	out.RawPath, out.RawQuery = strings.TrimRight(to.EscapedPath(), "/")+p.EscapedPath(), p.RawQuery
 	return out.String(), nil
 }

@@ -132,14 +132,20 @@ func (a *app) run() error {
 // environment variable says can be taken back so.
 func filled(parsed *kong.Context) error {
 	for _, p := range parsed.Path {
-		if p.Flag == nil || p.Flag.Target.Kind() != reflect.String || p.Flag.Target.String() != "" {
+		if p.Flag == nil || !empty(p.Flag.Target) || slices.ContainsFunc(p.Flag.Envs, func(name string) bool { return os.Getenv(name) != "" }) {
 			continue
 		}
-		if !slices.ContainsFunc(p.Flag.Envs, func(name string) bool { return os.Getenv(name) != "" }) {
-			return flow.Errorf(flow.CodeInvalid, "it is empty").At("--" + p.Flag.Name).Right("give it a value, or leave it out")
-		}
+		return flow.Errorf(flow.CodeInvalid, "it is empty").At("--" + p.Flag.Name).Right("give it a value, or leave it out")
 	}
 	return nil
+}
+
+// empty tells whether a flag of text, or of texts, says nothing.
+func empty(v reflect.Value) bool {
+	if texts, ok := v.Interface().([]string); ok {
+		return len(texts) == 0 || slices.Contains(texts, "")
+	}
+	return v.Kind() == reflect.String && v.String() == ""
 }
 
 // complain prints an error as whoever has to act on it wants it: what, where,

@@ -117,7 +117,8 @@ func TestGivingUpOnWhatSaysNothing(t *testing.T) {
 // the opposite of the flag.
 func TestFlagsThatAreEmpty(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"runs", "rerun", "run_1", "--from", ""}, {"runs", "rerun", "run_1", "--input="}, {"push", "--kind=external", "--card=https://a.example", "--bucket=b", "--alias", ""}, {"runs", "list", "--workflow="}} {
+	for _, args := range [][]string{{"runs", "rerun", "run_1", "--from", ""}, {"runs", "rerun", "run_1", "--input="}, {"push", "--kind=external", "--card=https://a.example", "--bucket=b", "--alias", ""}, {"runs", "list", "--workflow="},
+		{"push", "--kind=external", "--card=https://a.example", "--bucket=b", "--scope"}, {"vaults", "create", "v", "--scope="}} {
 		if code, _, errOut := line(t, "", append(args, "--data="+t.TempDir())...); code != exitUsage || !strings.Contains(errOut, "it is empty") {
 			t.Errorf("%v: exit %d, %s", args, code, errOut)
 		}
