@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -165,7 +168,7 @@ func insertEvents(ctx context.Context, t tx, events []flow.VaultEvent) error {
 			return flow.Errorf(flow.CodeInternal, "an event cannot be written as JSON").Because(err)
 		}
 		err = t.send(ctx, nil, `INSERT INTO vault_events (vault_id, seq, id, workspace_id, scope, type, correlation, at, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			e.Vault, e.Seq, e.ID, e.Workspace, e.Scope, e.Type, Correlation(e.Metadata), e.At.UnixMicro(), string(body))
+			e.Vault, e.Seq, e.ID, e.Workspace, e.Scope, e.Type, indexed(Correlation(e.Metadata)), e.At.UnixMicro(), string(body))
 		if err != nil {
 			return err
 		}
@@ -178,6 +181,19 @@ func insertEvents(ctx context.Context, t tx, events []flow.VaultEvent) error {
 	}
 	last := &events[len(events)-1]
 	return t.send(ctx, nil, `UPDATE vaults SET seq = $2 WHERE id = $1`, last.Vault, last.Seq)
+}
+
+// maxIndexed is how long a text of somebody else's may be in an index;
+// PostgreSQL refuses more than 2,700 bytes.
+const maxIndexed = 512
+
+// indexed is a text as it stands in an index: what is too long by its digest.
+func indexed(text string) string {
+	if len(text) <= maxIndexed {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // Correlation is metadata.correlation as events are found by it: a text as
@@ -224,7 +240,7 @@ func (s *Store) VaultEvents(ctx context.Context, f flow.EventFilter) ([]flow.Vau
 	}
 	add(`e.scope`, f.Scope)
 	add(`e.type`, f.Type)
-	add(`e.correlation`, f.Correlation)
+	add(`e.correlation`, indexed(f.Correlation))
 	rs, err := s.db.query(ctx, q.String()+where+` ORDER BY e.seq LIMIT $3`, args...)
 	return collect(rs, err, scanEvent)
 }
@@ -242,23 +258,21 @@ func (s *Store) VaultEvent(ctx context.Context, workspace, vault, id string) (fl
 }
 
 // Forget removes the events of vaults whose retention is over, at most limit
-// of them, and says how many.
+// of them in one go, and says how many; the turns that they asked for go with
+// them once those are done.
 func (s *Store) Forget(ctx context.Context, now int64, limit int) (int64, error) {
-	const perDay = int64(24 * 60 * 60 * 1_000_000)
 	var gone int64
 	err := s.write(ctx, func(ctx context.Context, t tx) error {
-		rs, err := t.query(ctx, `SELECT e.vault_id, e.seq FROM vault_events e JOIN vaults v ON v.id = e.vault_id
-			WHERE v.retention_days > 0 AND e.at < $1 - v.retention_days * $2 LIMIT $3`, now, perDay, limit)
-		old, err := collect(rs, err, scanPlace)
+		gone = 0
+		rs, err := t.query(ctx, `SELECT id, retention_days FROM vaults WHERE retention_days > 0 ORDER BY id`)
+		keeping, err := collect(rs, err, scanKept)
 		if err != nil {
 			return err
 		}
-		gone = int64(len(old))
-		for _, p := range old {
-			for _, table := range []string{`vault_events`, `vault_event_parents`, `vault_event_keys`} {
-				if err := t.send(ctx, nil, `DELETE FROM `+table+` WHERE vault_id = $1 AND seq = $2`, p.vault, p.seq); err != nil {
-					return err
-				}
+		for _, v := range keeping {
+			n, err := forget(ctx, t, v, now, int64(limit)-gone)
+			if gone += n; err != nil || gone >= int64(limit) {
+				return err
 			}
 		}
 		return nil
@@ -266,14 +280,51 @@ func (s *Store) Forget(ctx context.Context, now int64, limit int) (int64, error)
 	return gone, err
 }
 
-// place is where an event stands.
-type place struct {
+// kept is a vault with how long it keeps its events.
+type kept struct {
 	vault string
-	seq   int64
+	days  int64
 }
 
-func scanPlace(r row) (place, error) {
-	var p place
-	err := r.Scan(&p.vault, &p.seq)
-	return p, err
+func scanKept(r row) (kept, error) {
+	var v kept
+	err := r.Scan(&v.vault, &v.days)
+	return v, err
+}
+
+// forget removes the oldest events of a vault, up to the first that is not
+// over.
+func forget(ctx context.Context, t tx, v kept, now, limit int64) (int64, error) {
+	const perDay = int64(24 * 60 * 60 * 1_000_000)
+	rs, err := t.query(ctx, `SELECT seq, at FROM vault_events WHERE vault_id = $1 ORDER BY seq LIMIT $2`, v.vault, limit)
+	oldest, err := collect(rs, err, scanStamp)
+	if err != nil {
+		return 0, err
+	}
+	if i := slices.IndexFunc(oldest, func(e stamp) bool { return e.at >= now-v.days*perDay }); i >= 0 {
+		oldest = oldest[:i]
+	}
+	if len(oldest) == 0 {
+		return 0, nil
+	}
+	for _, q := range []string{
+		`DELETE FROM turns WHERE status = 'done' AND event_id IN (SELECT id FROM vault_events WHERE vault_id = $1 AND seq <= $2)`,
+		`DELETE FROM vault_event_parents WHERE vault_id = $1 AND seq <= $2`,
+		`DELETE FROM vault_event_keys WHERE vault_id = $1 AND seq <= $2`,
+		`DELETE FROM vault_events WHERE vault_id = $1 AND seq <= $2`,
+	} {
+		if err := t.send(ctx, nil, q, v.vault, oldest[len(oldest)-1].seq); err != nil {
+			return 0, err
+		}
+	}
+	return int64(len(oldest)), nil
+}
+
+// stamp is when an event was appended.
+type stamp struct{ seq, at int64 }
+
+func scanStamp(r row) (stamp, error) {
+	var e stamp
+	err := r.Scan(&e.seq, &e.at)
+	return e, err
 }

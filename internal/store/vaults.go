@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -44,13 +45,14 @@ func (s *Store) CreateVault(ctx context.Context, v flow.Vault, audit ...flow.Aud
 	}, audit...)
 }
 
-// UpdateVault stores a vault's scopes and retention. It answers not_found.
-func (s *Store) UpdateVault(ctx context.Context, v flow.Vault, audit ...flow.Audit) error {
+// UpdateVault stores a vault's scopes and retention in the place of those that
+// it was read with. It answers stale if it has changed or gone since.
+func (s *Store) UpdateVault(ctx context.Context, was, v flow.Vault, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
-		n, err := t.exec(ctx, `UPDATE vaults SET scopes = $3, retention_days = $4 WHERE workspace_id = $1 AND id = $2`,
-			v.Workspace, v.ID, list(v.Scopes), v.RetentionDays)
+		n, err := t.exec(ctx, `UPDATE vaults SET scopes = $3, retention_days = $4 WHERE workspace_id = $1 AND id = $2 AND scopes = $5 AND retention_days = $6`,
+			v.Workspace, v.ID, list(v.Scopes), v.RetentionDays, list(was.Scopes), was.RetentionDays)
 		if err == nil && n == 0 {
-			return noVault(v.ID)
+			return flow.Errorf(flow.CodeStale, "the vault %q has changed since it was read", v.Name)
 		}
 		return err
 	}, audit...)
@@ -148,16 +150,22 @@ func (s *Store) Connect(ctx context.Context, c flow.Connection, audit ...flow.Au
 	return out, err
 }
 
-// UpdateConnection stores what a connection grants. A ceiling that is raised
-// may be warned of again. It answers not_found for one that is revoked.
-func (s *Store) UpdateConnection(ctx context.Context, c flow.Connection, audit ...flow.Audit) error {
+// UpdateConnection stores what a connection grants in the place of what it was
+// read with. A ceiling that has changed may be warned of again. It answers
+// not_found for one that is revoked, and stale if it has changed since.
+func (s *Store) UpdateConnection(ctx context.Context, was, c flow.Connection, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
-		n, err := t.exec(ctx, `UPDATE connections SET scopes = $3, warned = CASE WHEN ceiling = $4 THEN warned ELSE 0 END, ceiling = $4
-			WHERE workspace_id = $1 AND id = $2 AND revoked_at IS NULL`, c.Workspace, c.ID, list(c.Scopes), c.Ceiling)
-		if err == nil && n == 0 {
+		now, err := scanConnection(t.queryRow(ctx, `SELECT `+connectionColumns+` FROM connections WHERE workspace_id = $1 AND id = $2`, c.Workspace, c.ID))
+		switch {
+		case noRows(err) || err == nil && !now.RevokedAt.IsZero():
 			return noConnection(c.ID)
+		case err != nil:
+			return err
+		case now.Ceiling != was.Ceiling || !slices.Equal(now.Scopes, was.Scopes):
+			return flow.Errorf(flow.CodeStale, "the connection %s has changed since it was read", c.ID)
 		}
-		return err
+		return t.send(ctx, nil, `UPDATE connections SET scopes = $3, warned = CASE WHEN ceiling = $4 THEN warned ELSE 0 END, ceiling = $4
+			WHERE workspace_id = $1 AND id = $2`, c.Workspace, c.ID, list(c.Scopes), c.Ceiling)
 	}, audit...)
 }
 

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -52,10 +54,12 @@ func TestVaults(t *testing.T) {
 		twice := v
 		twice.ID = "vault_2"
 		wantCode(t, "the same name", s.CreateVault(t.Context(), twice), flow.CodeConflict)
+		was := v
 		v.Scopes, v.RetentionDays = append(v.Scopes, "more"), 0
-		if err := s.UpdateVault(t.Context(), v); err != nil {
+		if err := s.UpdateVault(t.Context(), was, v); err != nil {
 			t.Fatal(err)
 		}
+		wantCode(t, "of what it was before", s.UpdateVault(t.Context(), was, v), flow.CodeStale)
 		same(t, "updated", must(s.Vault(t.Context(), "ws", v.ID)), v)
 		must(s.AppendEvent(t.Context(), flow.VaultAppend{Event: event("evt_1")}))
 		wantCode(t, "delete in another workspace", s.DeleteVault(t.Context(), "other", v.ID), flow.CodeNotFound)
@@ -79,10 +83,12 @@ func TestConnectionsAreGrantedAgain(t *testing.T) {
 		same(t, "read", must(s.Connection(t.Context(), "ws", c.ID)), c)
 		_, err := s.Connect(t.Context(), c)
 		wantCode(t, "twice", err, flow.CodeConflict)
+		was := c
 		c.Scopes, c.Ceiling = []string{"mail"}, 7
-		if err := s.UpdateConnection(t.Context(), c); err != nil {
+		if err := s.UpdateConnection(t.Context(), was, c); err != nil {
 			t.Fatal(err)
 		}
+		wantCode(t, "of what it was before", s.UpdateConnection(t.Context(), was, c), flow.CodeStale)
 		later := at().Add(time.Hour)
 		for range 2 { // the second changes nothing
 			if err := s.RevokeConnection(t.Context(), "ws", c.ID, later); err != nil {
@@ -92,7 +98,7 @@ func TestConnectionsAreGrantedAgain(t *testing.T) {
 		}
 		c.RevokedAt = at().Add(time.Hour)
 		same(t, "revoked", must(s.Connection(t.Context(), "ws", c.ID)), c)
-		wantCode(t, "change a revoked one", s.UpdateConnection(t.Context(), c), flow.CodeNotFound)
+		wantCode(t, "change a revoked one", s.UpdateConnection(t.Context(), c, c), flow.CodeNotFound)
 		again := flow.Connection{ID: "con_2", Workspace: "ws", Vault: c.Vault, Agent: c.Agent, Scopes: []string{"default"}, GrantedBy: "p", CreatedAt: later}
 		got := must(s.Connect(t.Context(), again))
 		again.ID = c.ID
@@ -193,20 +199,51 @@ func TestEventsAreFound(t *testing.T) {
 
 func TestRetention(t *testing.T) {
 	onEach(t, func(t *testing.T, db Options) {
-		s, v, _ := vaulted(t, db)
-		for i, age := range []time.Duration{5 * 24 * time.Hour, 4 * 24 * time.Hour, time.Hour} {
-			e := event(fmt.Sprintf("evt_%d", i))
-			e.At = at().Add(-age)
-			must(s.AppendEvent(t.Context(), flow.VaultAppend{Event: e}))
+		s, v, c := vaulted(t, db)
+		other := flow.Vault{ID: "vault_2", Workspace: "ws", Name: "kept", Owner: "p", Scopes: []string{"default"}, CreatedAt: at()}
+		if err := s.CreateVault(t.Context(), other); err != nil {
+			t.Fatal(err)
 		}
-		for _, want := range []int64{1, 1, 0} { // in batches of one
+		kept := event("evt_kept")
+		kept.Vault, kept.At = other.ID, at().Add(-1000*24*time.Hour)
+		must(s.AppendEvent(t.Context(), flow.VaultAppend{Event: kept}))
+		job := flow.Job{ID: "job_1", Workspace: "ws", Connection: c.ID, Vault: v.ID, Scope: "default", Idle: time.Hour, LastAt: at()}
+		for i, age := range []time.Duration{5 * 24 * time.Hour, 4 * 24 * time.Hour, time.Hour, 4 * 24 * time.Hour} {
+			e := event(fmt.Sprintf("evt_%d", i))
+			e.At, e.Target = at().Add(-age), agentID
+			if i > 0 {
+				e.Parents = []string{fmt.Sprintf("evt_%d", i-1)}
+			}
+			status := flow.TurnDone
+			if i == 1 {
+				status = flow.TurnWaiting // its answer is still to come
+			}
+			must(s.AppendEvent(t.Context(), flow.VaultAppend{Event: e, Key: e.ID, Digest: "d", Route: func(flow.Routing) flow.Routed {
+				return flow.Routed{Job: &job, Turn: &flow.Turn{ID: fmt.Sprintf("turn_%d", i), Workspace: "ws", Job: job.ID, Connection: c.ID, Vault: v.ID, Scope: "default",
+					Agent: agentID, EventID: e.ID, Status: status, Version: 1, CreatedAt: e.At}}
+			}}))
+		}
+		for _, want := range []int64{1, 1, 0} { // in batches of one; the last is behind one that stays
 			if got := must(s.Forget(t.Context(), at().UnixMicro(), 1)); got != want {
 				t.Errorf("forgot %d, want %d", got, want)
 			}
 		}
 		left := must(s.VaultEvents(t.Context(), flow.EventFilter{Vault: v.ID, Limit: 10}))
-		if len(left) != 1 || left[0].ID != "evt_2" || left[0].Seq != 3 {
+		if len(left) != 2 || left[0].ID != "evt_2" || left[0].Seq != 3 {
 			t.Errorf("left: %+v", left)
+		}
+		if left = must(s.VaultEvents(t.Context(), flow.EventFilter{Vault: other.ID, Limit: 10})); len(left) != 1 {
+			t.Errorf("left of a vault that keeps all: %+v", left)
+		}
+		var ids []string
+		for _, turn := range must(s.Turns(t.Context(), "ws", job.ID, 10)) {
+			ids = append(ids, turn.ID)
+		}
+		same(t, "turns", ids, []string{"turn_1", "turn_2", "turn_3"})
+		again := event("evt_again")
+		must(s.AppendEvent(t.Context(), flow.VaultAppend{Event: again, Key: "evt_0", Digest: "other"})) // its key has gone, too
+		if got := must(s.Forget(t.Context(), at().Add(10*24*time.Hour).UnixMicro(), 100)); got != 3 {
+			t.Errorf("forgot %d of two vaults, want the 3 of one", got)
 		}
 	})
 }
@@ -294,11 +331,33 @@ func TestWriteTurn(t *testing.T) {
 		}
 		raised := c
 		raised.Ceiling = 500
-		if err := s.UpdateConnection(t.Context(), raised); err != nil {
+		if err := s.UpdateConnection(t.Context(), c, raised); err != nil {
 			t.Fatal(err)
 		}
 		if got := must(s.Connection(t.Context(), "ws", c.ID)); got.Warned || got.Spent != 81 {
 			t.Errorf("a ceiling that was raised: %+v", got)
+		}
+	})
+}
+
+// A correlation is found whatever its length: an index has a bound of its own.
+func TestLongCorrelations(t *testing.T) {
+	onEach(t, func(t *testing.T, db Options) {
+		s, v, _ := vaulted(t, db)
+		long := make([]string, 3)
+		for i := range long {
+			raw := make([]byte, 20_000)
+			if _, err := rand.Read(raw); err != nil { // what an index cannot press together
+				t.Fatal(err)
+			}
+			long[i] = base64.StdEncoding.EncodeToString(raw)
+			e := event(fmt.Sprintf("evt_%d", i))
+			e.Metadata = fmt.Appendf(nil, `{"correlation":%q}`, long[i])
+			must(s.AppendEvent(t.Context(), flow.VaultAppend{Event: e}))
+		}
+		got := must(s.VaultEvents(t.Context(), flow.EventFilter{Vault: v.ID, Correlation: long[1], Limit: 10}))
+		if len(got) != 1 || got[0].ID != "evt_1" {
+			t.Errorf("got %+v, want the second", got)
 		}
 	})
 }

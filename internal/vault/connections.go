@@ -164,27 +164,30 @@ func (s *Service) ownConnection(ctx context.Context, by flow.Caller, id string) 
 // UpdateConnection changes what a connection to a vault of the caller's
 // grants. It answers not_found for one that was revoked.
 func (s *Service) UpdateConnection(ctx context.Context, by flow.Caller, in *UpdateConnectionIn) (*ConnectionView, error) {
-	c, v, err := s.ownConnection(ctx, by, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	if len(in.Body.Scopes) > 0 {
-		if err := granted(v, in.Body.Scopes); err != nil {
+	return anew(func() (*ConnectionView, error) {
+		was, v, err := s.ownConnection(ctx, by, in.ID)
+		if err != nil {
 			return nil, err
 		}
-		c.Scopes = in.Body.Scopes
-	}
-	if in.Body.Ceilings != nil {
-		if in.Body.Ceilings.A2ATokens < 0 {
-			return nil, badCeiling()
+		c := was
+		if len(in.Body.Scopes) > 0 {
+			if err := granted(v, in.Body.Scopes); err != nil {
+				return nil, err
+			}
+			c.Scopes = in.Body.Scopes
 		}
-		c.Ceiling = in.Body.Ceilings.A2ATokens
-	}
-	if err := s.c.Connections.UpdateConnection(ctx, c, by.Did("connections.update", "connection/"+c.ID, s.c.Clock.Now(), grants(c))); err != nil {
-		return nil, err
-	}
-	out := viewConnection(c)
-	return &out, nil
+		if in.Body.Ceilings != nil {
+			if in.Body.Ceilings.A2ATokens < 0 {
+				return nil, badCeiling()
+			}
+			c.Ceiling = in.Body.Ceilings.A2ATokens
+		}
+		if err := s.c.Connections.UpdateConnection(ctx, was, c, by.Did("connections.update", "connection/"+c.ID, s.c.Clock.Now(), grants(c))); err != nil {
+			return nil, err
+		}
+		out := viewConnection(c)
+		return &out, nil
+	})
 }
 
 // RevokeConnection ends a connection to a vault of the caller's. A turn under

@@ -13,7 +13,8 @@ import (
 // Store keeps vaults.
 type Store interface {
 	CreateVault(ctx context.Context, v flow.Vault, audit ...flow.Audit) error
-	UpdateVault(ctx context.Context, v flow.Vault, audit ...flow.Audit) error
+	// UpdateVault changes a vault as it was read; stale if it is another now.
+	UpdateVault(ctx context.Context, was, v flow.Vault, audit ...flow.Audit) error
 	DeleteVault(ctx context.Context, workspace, id string, audit ...flow.Audit) error
 	// Vault finds by id or by name; not_found.
 	Vault(ctx context.Context, workspace, id string) (flow.Vault, error)
@@ -33,7 +34,9 @@ type Events interface {
 // Connections keeps who was let in.
 type Connections interface {
 	Connect(ctx context.Context, c flow.Connection, audit ...flow.Audit) (flow.Connection, error)
-	UpdateConnection(ctx context.Context, c flow.Connection, audit ...flow.Audit) error
+	// UpdateConnection changes a connection as it was read; stale if it is
+	// another now.
+	UpdateConnection(ctx context.Context, was, c flow.Connection, audit ...flow.Audit) error
 	RevokeConnection(ctx context.Context, workspace, id string, at time.Time, audit ...flow.Audit) error
 	Connection(ctx context.Context, workspace, id string) (flow.Connection, error)
 	Connections(ctx context.Context, workspace, vault string) ([]flow.Connection, error)

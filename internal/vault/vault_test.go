@@ -1,7 +1,9 @@
 package vault_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -321,6 +323,43 @@ func TestConnectionGrants(t *testing.T) {
 	in.Body.Ceilings.A2ATokens = -1
 	_, err = b.s.UpdateConnection(t.Context(), b.ada, in)
 	wantCode(t, "a ceiling below nothing", err, flow.CodeInvalid, "a2aTokens")
+}
+
+// TestTwoChangesAtOnce: neither takes the other back.
+func TestTwoChangesAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.agent("mail")
+	c := b.connect()
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			in := &vault.UpdateIn{ID: "notes"}
+			in.Body.AddScopes = []string{fmt.Sprintf("more%d", i)}
+			if _, err := b.s.Update(context.Background(), b.ada, in); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for _, change := range []func(*vault.UpdateConnectionIn){
+		func(in *vault.UpdateConnectionIn) { in.Body.Scopes = []string{"default"} },
+		func(in *vault.UpdateConnectionIn) { in.Body.Ceilings = &vault.Ceilings{A2ATokens: 9} },
+	} {
+		wg.Go(func() {
+			in := &vault.UpdateConnectionIn{ID: c.ID}
+			change(in)
+			if _, err := b.s.UpdateConnection(context.Background(), b.ada, in); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := must(b.s.Get(t.Context(), b.ada, &vault.In{ID: "notes"})); len(got.Scopes) != 8 {
+		t.Errorf("scopes: %v, want default, mail and six more", got.Scopes)
+	}
+	if got := must(b.s.GetConnection(t.Context(), b.ada, &vault.ConnectionIn{ID: c.ID})); got.Ceilings.A2ATokens != 9 || len(got.Scopes) != 1 || got.Scopes[0] != "default" {
+		t.Errorf("connection: %+v", got)
+	}
 }
 
 func TestWatch(t *testing.T) {

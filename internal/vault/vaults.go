@@ -143,21 +143,36 @@ func (s *Service) owned(ctx context.Context, by flow.Caller, id string) (flow.Va
 // Update changes a vault of the caller's. It answers forbidden for another
 // person's.
 func (s *Service) Update(ctx context.Context, by flow.Caller, in *UpdateIn) (*View, error) {
-	v, err := s.owned(ctx, by, in.ID)
-	if err != nil {
-		return nil, err
+	return anew(func() (*View, error) {
+		was, err := s.owned(ctx, by, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		v := was
+		if v.Scopes, err = scopes(v.Scopes, in.Body.AddScopes); err != nil {
+			return nil, err
+		}
+		if in.Body.RetentionDays != nil {
+			v.RetentionDays = *in.Body.RetentionDays
+		}
+		did := by.Did("vaults.update", "vault/"+v.ID, s.c.Clock.Now(), map[string]any{"scopes": v.Scopes, "retentionDays": v.RetentionDays})
+		if err := s.c.Vaults.UpdateVault(ctx, was, v, did); err != nil {
+			return nil, err
+		}
+		out := view(v)
+		return &out, nil
+	})
+}
+
+// anew makes a change again that somebody else came before: each is made of
+// what it has read, and what two change at once is changed by both.
+func anew[T any](change func() (T, error)) (out T, err error) {
+	for range 10 {
+		if out, err = change(); flow.CodeOf(err) != flow.CodeStale {
+			break
+		}
 	}
-	if v.Scopes, err = scopes(v.Scopes, in.Body.AddScopes); err != nil {
-		return nil, err
-	}
-	if in.Body.RetentionDays != nil {
-		v.RetentionDays = *in.Body.RetentionDays
-	}
-	if err := s.c.Vaults.UpdateVault(ctx, v, by.Did("vaults.update", "vault/"+v.ID, s.c.Clock.Now(), map[string]any{"scopes": v.Scopes, "retentionDays": v.RetentionDays})); err != nil {
-		return nil, err
-	}
-	out := view(v)
-	return &out, nil
+	return out, err
 }
 
 // Delete removes a vault of the caller's with every event, connection and Job

@@ -1,0 +1,5 @@
+-- +goose Up
+-- What goes with the events that are over is found by their numbers.
+CREATE INDEX vault_event_parents_by_event ON vault_event_parents (vault_id, seq);
+
+CREATE INDEX vault_event_keys_by_event ON vault_event_keys (vault_id, seq);
