@@ -3,6 +3,7 @@ package a2a
 import (
 	"encoding/json"
 	"strings"
+	"unicode"
 )
 
 // State is the state of a task in one spelling.
@@ -75,10 +76,27 @@ func (a *Answer) Text() string {
 	return said
 }
 
+// maxID is how long an id or a tenant of an agent's may be, in bytes: they are
+// kept and sent again, of every task that is waited for.
+const maxID = 1024
+
 // ReadAnswer reads the result of a call: a task or a message, bare or under
 // its name. The error is an [ErrShape]. The result must have been bounded in
 // depth before.
 func ReadAnswer(result json.RawMessage) (*Answer, error) {
+	a, err := readAnswer(result)
+	if err != nil {
+		return nil, err
+	}
+	for name, id := range map[string]string{"a task's id": a.ID, "a contextId": a.ContextID} {
+		if len(id) > maxID || strings.ContainsFunc(id, unicode.IsControl) {
+			return nil, fault(ErrShape, "%s of %d bytes that is no id: at most %d, without control characters", name, len(id), maxID)
+		}
+	}
+	return a, nil
+}
+
+func readAnswer(result json.RawMessage) (*Answer, error) {
 	o := asObject(result)
 	if o == nil {
 		return nil, fault(ErrShape, "the result is not a JSON object")

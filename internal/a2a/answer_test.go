@@ -79,6 +79,8 @@ func TestReadAnswer(t *testing.T) {
 func TestReadAnswerRefuses(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{"result":[]}`, `{"result":"x"}`, `{"result":{}}`, `{}`, `{"result":{"message":{}}}`, `{"result":{"parts":"x"}}`,
+		`{"result":{"id":"` + strings.Repeat("x", maxID+1) + `","status":{"state":"working"}}}`, `{"result":{"id":"t","contextId":"a\u0000b","status":{"state":"working"}}}`,
+		`{"result":{"contextId":"` + strings.Repeat("x", maxID+1) + `","parts":[]}}`,
 		`{"result":null,"jsonrpc":"2.0"}`, "data: \n\n", "event: x\n\n", ":"} {
 		if a, err := read(body); !errors.Is(err, ErrShape) {
 			t.Errorf("%s: got %+v, %v, want %v", body, a, err, ErrShape)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -28,6 +29,15 @@ type Interface struct {
 	Binding string // one of the Binding constants, or as written
 	Version string // of the protocol, such as "1.0" or "0.3.0"
 	Tenant  string // to be named in every request, if not empty
+}
+
+// check says why an interface cannot be called.
+func (i Interface) check() error {
+	if len(i.Tenant) > maxID {
+		return fmt.Errorf("its tenant is longer than %d bytes", maxID)
+	}
+	_, err := parseEndpoint(i.URL)
+	return err
 }
 
 // Card is what an agent says about itself, read out of every shape met: 1.0,
@@ -162,7 +172,7 @@ func (c *Card) Validate() error {
 	}
 	why := "it declares no endpoint (supportedInterfaces, or a top-level url)"
 	for _, i := range c.Interfaces {
-		_, err := parseEndpoint(i.URL)
+		err := i.check()
 		switch {
 		case i.Binding != BindingJSONRPC && i.Binding != BindingHTTPJSON:
 			why = "none of its interfaces is JSONRPC or HTTP+JSON"

@@ -18,6 +18,7 @@ func TestParseCard(t *testing.T) {
 	rest := func(url, version string) a2a.Interface {
 		return a2a.Interface{URL: url, Binding: a2a.BindingHTTPJSON, Version: version}
 	}
+	long := strings.Repeat("x", 3000)
 	for name, tc := range map[string]struct {
 		card  string
 		want  []a2a.Interface
@@ -42,6 +43,8 @@ func TestParseCard(t *testing.T) {
 		"gRPC only":            {card: `{"name":"n","preferredTransport":"GRPC","url":"https://a"}`, want: []a2a.Interface{{URL: "https://a", Binding: "GRPC", Version: "0.3"}}, fault: "none of its interfaces"},
 		"relative url":         {card: `{"name":"n","url":"/a2a"}`, fault: "not an absolute http or https URL"},
 		"a user in the url":    {card: `{"name":"n","url":"https://u:p@a"}`, fault: "user name"},
+		"a long tenant":        {card: `{"name":"n","supportedInterfaces":[{"url":"https://a","protocolBinding":"JSONRPC","tenant":"` + long + `"}]}`, want: []a2a.Interface{{URL: "https://a", Binding: a2a.BindingJSONRPC, Version: "1.0", Tenant: long}}, fault: "tenant is longer"},
+		"a long URL":           {card: `{"name":"n","supportedInterfaces":[{"url":"https://a/` + long + `","protocolBinding":"JSONRPC"}]}`, want: []a2a.Interface{rpc("https://a/"+long, "1.0")}, fault: "longer than 2048"},
 		"another scheme":       {card: `{"name":"n","supportedInterfaces":[{"url":"file:///etc/passwd","protocolBinding":"JSONRPC"}]}`, want: []a2a.Interface{rpc("file:///etc/passwd", "1.0")}, fault: "cannot be called"},
 	} {
 		t.Run(name, func(t *testing.T) {

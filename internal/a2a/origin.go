@@ -32,9 +32,15 @@ func Origin(rawURL string) (string, error) {
 	return u.Scheme + "://" + host, nil
 }
 
+// maxURL is how long a URL of an agent's may be, in bytes.
+const maxURL = 2048
+
 // parseEndpoint accepts what may be called. A user in the URL is refused
 // because net/http would turn it into a credential that nobody configured.
 func parseEndpoint(rawURL string) (*url.URL, error) {
+	if len(rawURL) > maxURL {
+		return nil, fmt.Errorf("longer than %d bytes", maxURL)
+	}
 	u, err := url.Parse(rawURL)
 	switch {
 	case err != nil:

@@ -69,7 +69,7 @@ func routes(t Target) []Route {
 func cardRoutes(c *Card, p Purpose) []Route {
 	var v1, v03, rest []Route
 	for _, i := range c.Interfaces {
-		if _, err := parseEndpoint(i.URL); err != nil {
+		if i.check() != nil {
 			continue
 		}
 		switch modern := major(i.Version) != 0; {
