@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/longstop-dev/longstop/internal/client"
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -63,7 +64,7 @@ func (c *agentsShowCmd) Run(a *app) error {
 		if v.Description != "" {
 			fmt.Fprintln(a.out, show.Line(v.Description, 300))
 		}
-		for _, row := range [][2]string{{"id", v.ID}, {"card", v.Card}, {"asks for", spaced(v.Scopes)}, {"idle", fmt.Sprintf("%d s", v.IdleTimeout)},
+		for _, row := range [][2]string{{"id", v.ID}, {"card", v.Card}, {"asks for", spaced(v.Scopes)}, {"idle", (time.Duration(v.IdleTimeout) * time.Second).String()},
 			{"versions", spaced(v.Versions)}, {"pushed", ago(v.PushedAt) + " by " + v.PushedBy}} {
 			fmt.Fprintf(a.out, "%-9s %s\n", row[0], show.Line(row[1], 300))
 		}
@@ -125,6 +126,9 @@ func (c *agentsTryCmd) Run(a *app) error {
 	members := map[string]json.RawMessage{}
 	if len(data) > 0 && json.Unmarshal(data, &members) != nil {
 		return flow.Errorf(flow.CodeInvalid, "it is not an object").At("--payload").Right(`such as '{"order": 7}'`)
+	}
+	if len(text) == 0 && len(members) == 0 {
+		return flow.Errorf(flow.CodeInvalid, "the agent would be asked nothing").At("text").Right(`such as "Is order 7 late?", or --payload`)
 	}
 	if members["text"], err = json.Marshal(string(text)); err != nil {
 		return err

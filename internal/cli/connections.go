@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/longstop-dev/longstop/internal/client"
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -51,7 +53,19 @@ func (c *connectionsListCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		return a.table(c.JSON, l, connectionHeader(), connectionRows(l.Items))
+		vaults, err := s.Vaults(a.ctx)
+		if err != nil {
+			return err
+		}
+		names := map[string]string{}
+		for _, v := range vaults.Items {
+			names[v.ID] = v.Name
+		}
+		rows := connectionRows(l.Items)
+		for i, v := range l.Items {
+			rows[i] = slices.Insert(rows[i], 1, cmp.Or(names[v.Vault], v.Vault))
+		}
+		return a.table(c.JSON, l, slices.Insert(connectionHeader(), 1, "vault"), rows)
 	})
 }
 
