@@ -1,10 +1,13 @@
 package a2a
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/go-jose/go-jose/v4"
 )
 
 // FuzzReadAnswer: whatever comes back is read or refused, and an error is fit
@@ -70,6 +73,46 @@ func FuzzParseCard(f *testing.F) {
 			if _, err := writeMessage(Out{Text: "t"}, r.Dialect, r.Tenant); err != nil || r.URL == "" {
 				t.Errorf("%+v: %v, want a route that can be written for", r, err)
 			}
+		}
+	})
+}
+
+// FuzzSignedCard: of whatever is made of a signed card, only what the key has
+// signed is used, and the call is as authenticated as that demands.
+func FuzzSignedCard(f *testing.F) {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	keys := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Algorithm: "EdDSA"}}}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	const card = `{"name":"signed","securityRequirements":[{"schemes":{"jwt":{"list":["run"]}}}],"securitySchemes":{"jwt":{"httpAuthSecurityScheme":{"bearerFormat":"JWT","scheme":"bearer"}}},"supportedInterfaces":[{"protocolBinding":"JSONRPC","protocolVersion":"1.0","url":"https://a.example/rpc"}]}`
+	jws, err := signer.Sign([]byte(card))
+	if err != nil {
+		f.Fatal(err)
+	}
+	var flat struct{ Protected, Signature string }
+	if err := json.Unmarshal([]byte(jws.FullSerialize()), &flat); err != nil {
+		f.Fatal(err)
+	}
+	signatures := `,"signatures":[{"protected":"` + flat.Protected + `","signature":"` + flat.Signature + `"}]}`
+	good := strings.TrimSuffix(card, "}") + signatures
+	if c, err := (CardPolicy{SignaturesRequire, keys}).read([]byte(good)); err != nil || c.Name != "signed" {
+		f.Fatalf("the seed: %+v, %v", c, err)
+	}
+	f.Add([]byte(good))
+	f.Add([]byte(strings.Replace(good, `"name"`, `"url":"https://b.example","security":[{}],"name"`, 1)))
+	f.Add([]byte(card))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := CardPolicy{SignaturesRequire, keys}.read(b)
+		if err != nil {
+			return
+		}
+		if c.Name != "signed" || len(c.Interfaces) != 1 || c.Interfaces[0].URL != "https://a.example/rpc" || c.TopURL != "" {
+			t.Errorf("got %+v, want what was signed", c)
+		}
+		if needs, err := c.NeedsToken(); !needs || err != nil {
+			t.Errorf("got no token needed, %v", err)
 		}
 	})
 }
