@@ -104,7 +104,7 @@ func (r *Registry) find(ctx context.Context, by flow.Caller, text string) (strin
 	}
 	switch len(ids) {
 	case 0:
-		return "", flow.Errorf(flow.CodeNotFound, "there is no agent %q", text)
+		return "", flow.Errorf(flow.CodeNotFound, "there is no agent %q", text).Right("an id or alias that agents list prints")
 	case 1:
 		return ids[0], nil
 	}
