@@ -22,8 +22,9 @@ func scanAgent(r row) (flow.Agent, error) {
 }
 
 // PutAgent stores a version of an agent in the place of one of the same
-// version, and newest says which of its versions is called from now on.
-func (s *Store) PutAgent(ctx context.Context, a flow.Agent, newest string, audit ...flow.Audit) error {
+// version. Newest says of all versions that are there then which is called
+// from now on.
+func (s *Store) PutAgent(ctx context.Context, a flow.Agent, newest func(versions []string) string, audit ...flow.Audit) error {
 	manifest, err := json.Marshal(a.Manifest)
 	if err != nil {
 		return flow.Errorf(flow.CodeInternal, "a manifest cannot be written as JSON").Because(err)
@@ -36,9 +37,19 @@ func (s *Store) PutAgent(ctx context.Context, a flow.Agent, newest string, audit
 		if err != nil {
 			return err
 		}
-		_, err = t.exec(ctx, `UPDATE agents SET newest = CASE WHEN version = $3 THEN 1 ELSE 0 END WHERE workspace_id = $1 AND agent_id = $2`, a.Workspace, a.ID, newest)
-		return err
+		rs, err := t.query(ctx, `SELECT version FROM agents WHERE workspace_id = $1 AND agent_id = $2`, a.Workspace, a.ID)
+		versions, err := collect(rs, err, scanText)
+		if err != nil {
+			return err
+		}
+		return t.send(ctx, nil, `UPDATE agents SET newest = CASE WHEN version = $3 THEN 1 ELSE 0 END WHERE workspace_id = $1 AND agent_id = $2`, a.Workspace, a.ID, newest(versions))
 	}, audit...)
+}
+
+func scanText(r row) (string, error) {
+	var text string
+	err := r.Scan(&text)
+	return text, err
 }
 
 // AgentVersions lists the versions of an agent, in the order pushed; not_found

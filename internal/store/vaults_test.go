@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func vaulted(t *testing.T, db Options) (*Store, flow.Vault, flow.Connection) {
 	for _, version := range []string{"1.0.0", "1.1.0"} {
 		a := flow.Agent{ID: agentID, Workspace: "ws", Service: "ab", PushedBy: "p", PushedAt: at(),
 			Manifest: flow.Manifest{Kind: flow.KindExternal, Card: "https://a.example.com", AgentID: agentID, Alias: "helper", Version: version, Scopes: []string{"default"}, IdleTimeout: 1800}}
-		if err := s.PutAgent(t.Context(), a, version); err != nil {
+		if err := s.PutAgent(t.Context(), a, slices.Max[[]string]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -76,7 +77,7 @@ func must[T any](v T, err error) T {
 func (b *bed) agent(scopes ...string) {
 	b.t.Helper()
 	err := b.store.PutAgent(b.t.Context(), flow.Agent{ID: agentID, Workspace: "ws", Manifest: flow.Manifest{Kind: flow.KindExternal, Alias: "helper", AgentID: agentID,
-		Version: "1.0.0", Scopes: scopes, IdleTimeout: 600}}, "1.0.0")
+		Version: "1.0.0", Scopes: scopes, IdleTimeout: 600}}, slices.Max[[]string])
 	if err != nil {
 		b.t.Fatal(err)
 	}

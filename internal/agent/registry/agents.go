@@ -72,7 +72,7 @@ func (r *Registry) GetAgent(ctx context.Context, by flow.Caller, in *AgentIn) (*
 	if err != nil {
 		return nil, err
 	}
-	called, err := r.highest(ctx, by.Workspace, id)
+	called, err := r.called(ctx, by.Workspace, id)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -98,7 +99,7 @@ func (r *Registry) Push(ctx context.Context, by flow.Caller, in *PushIn) (*PushO
 		out.Notices = append(out.Notices, "the bucket's public base is kept; the server itself reads manifests from the bucket and does not use it")
 	}
 	if out.Manifest = m; m.AgentID != "" {
-		if out.Called, err = r.highest(ctx, by.Workspace, m.AgentID); err != nil {
+		if out.Called, err = r.called(ctx, by.Workspace, m.AgentID); err != nil {
 			return nil, err
 		}
 		if out.Called != m.Version {
@@ -260,30 +261,22 @@ func (r *Registry) put(ctx context.Context, by flow.Caller, bucketID string, m f
 func (r *Registry) index(ctx context.Context, by flow.Caller, m flow.Manifest, op string) error {
 	service, _, _ := strings.Cut(m.AgentID, ":")
 	now := r.c.Clock.Now()
-	newest, err := r.highest(ctx, by.Workspace, m.AgentID)
-	if err != nil {
-		return err
-	}
-	if newest == "" || semver.Compare("v"+m.Version, "v"+newest) > 0 {
-		newest = m.Version
-	}
-	return r.c.Agents.PutAgent(ctx, flow.Agent{ID: m.AgentID, Workspace: by.Workspace, Service: service, Manifest: m, PushedBy: by.Person, PushedAt: now}, newest,
+	return r.c.Agents.PutAgent(ctx, flow.Agent{ID: m.AgentID, Workspace: by.Workspace, Service: service, Manifest: m, PushedBy: by.Person, PushedAt: now}, highest,
 		by.Did(op, "agent/"+m.AgentID, now, map[string]any{"version": m.Version, "card": m.Card, "scopes": m.Scopes}))
 }
 
-// highest is the highest version of an agent; "" if there is none.
-func (r *Registry) highest(ctx context.Context, workspace, id string) (string, error) {
-	all, err := r.c.Agents.AgentVersions(ctx, workspace, id)
-	if err != nil && flow.CodeOf(err) != flow.CodeNotFound {
-		return "", err
+// called is the version of an agent that is called; "" if it has none.
+func (r *Registry) called(ctx context.Context, workspace, id string) (string, error) {
+	a, err := r.c.Agents.Agent(ctx, workspace, id)
+	if flow.CodeOf(err) == flow.CodeNotFound {
+		return "", nil
 	}
-	best := ""
-	for _, a := range all {
-		if best == "" || semver.Compare("v"+a.Manifest.Version, "v"+best) > 0 {
-			best = a.Manifest.Version
-		}
-	}
-	return best, nil
+	return a.Manifest.Version, err
+}
+
+// highest is the highest of some versions.
+func highest(versions []string) string {
+	return slices.MaxFunc(versions, func(a, b string) int { return semver.Compare("v"+a, "v"+b) })
 }
 
 func manifestKey(m flow.Manifest) string {

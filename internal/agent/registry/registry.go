@@ -17,7 +17,9 @@ import (
 // Agents keeps the index.
 type Agents interface {
 	// PutAgent stores a version; newest says which one is called.
-	PutAgent(ctx context.Context, a flow.Agent, newest string, audit ...flow.Audit) error
+	PutAgent(ctx context.Context, a flow.Agent, newest func(versions []string) string, audit ...flow.Audit) error
+	// Agent reads the version that is called; not_found.
+	Agent(ctx context.Context, workspace, id string) (flow.Agent, error)
 	AgentVersions(ctx context.Context, workspace, id string) ([]flow.Agent, error)
 	Agents(ctx context.Context, workspace string) ([]flow.Agent, error)
 	DeleteAgent(ctx context.Context, workspace, id string, audit ...flow.Audit) error

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -393,6 +394,26 @@ func TestWhatIsGoneStaysGone(t *testing.T) {
 	}
 	if got := ids(); got != "" {
 		t.Errorf("after the removal: %s", got)
+	}
+}
+
+// TestVersionsPushedAtOnce: the highest is called, in whatever order they come
+// to be written.
+func TestVersionsPushedAtOnce(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	s := b.service()
+	var wg sync.WaitGroup
+	for i := range 12 {
+		wg.Go(func() {
+			if _, err := b.push(s, func(in *registry.PushIn) { in.Body.Version = fmt.Sprintf("1.%d.0", i) }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if a, err := b.r.GetAgent(t.Context(), b.ada, &registry.AgentIn{ID: "order-desk"}); err != nil || a.Version != "1.11.0" || len(a.Versions) != 12 {
+		t.Errorf("called: %+v, %v; want 1.11.0 of 12", a, err)
 	}
 }
 

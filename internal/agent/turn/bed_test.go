@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,7 +113,7 @@ func newBed(t *testing.T, card string, change ...func(*bed)) *bed {
 func (b *bed) register(card string) {
 	b.t.Helper()
 	if err := b.store.PutAgent(b.t.Context(), flow.Agent{ID: agentID, Workspace: "ws", Service: service, Manifest: flow.Manifest{Kind: flow.KindExternal, Card: card,
-		Alias: "helper", AgentID: agentID, Version: "1.0.0", Scopes: []string{"default", "mail"}, IdleTimeout: 1800}}, "1.0.0"); err != nil {
+		Alias: "helper", AgentID: agentID, Version: "1.0.0", Scopes: []string{"default", "mail"}, IdleTimeout: 1800}}, slices.Max[[]string]); err != nil {
 		b.t.Fatal(err)
 	}
 }

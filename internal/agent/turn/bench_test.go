@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -67,7 +68,7 @@ func newGround(b *testing.B, state string) *ground {
 		b.Fatal(err)
 	}
 	if err := g.store.PutAgent(b.Context(), flow.Agent{ID: agentID, Workspace: "ws", Service: service, Manifest: flow.Manifest{Kind: flow.KindExternal, Card: srv.URL, Alias: "helper",
-		AgentID: agentID, Version: "1.0.0", Scopes: []string{"default"}, IdleTimeout: 60}}, "1.0.0"); err != nil {
+		AgentID: agentID, Version: "1.0.0", Scopes: []string{"default"}, IdleTimeout: 60}}, slices.Max[[]string]); err != nil {
 		b.Fatal(err)
 	}
 	g.vault = vault.New(vault.Config{Vaults: g.store, Events: g.store, Connections: g.store, Jobs: g.store, Agents: g.store, People: g.store, Clock: clock, NewID: ident.New}, g)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -257,7 +258,7 @@ func TestAnAgentThatHangs(t *testing.T) {
 	b := newBed(t, hung.URL)
 	other := strings.Replace(agentID, ":helper", ":other", 1)
 	if err := b.store.PutAgent(t.Context(), flow.Agent{ID: other, Workspace: "ws", Service: service, Manifest: flow.Manifest{Kind: flow.KindExternal, Card: s.url, Alias: "other",
-		AgentID: other, Version: "1.0.0", Scopes: []string{"default"}, IdleTimeout: 60}}, "1.0.0"); err != nil {
+		AgentID: other, Version: "1.0.0", Scopes: []string{"default"}, IdleTimeout: 60}}, slices.Max[[]string]); err != nil {
 		t.Fatal(err)
 	}
 	b.connect(other)
