@@ -1,9 +1,11 @@
 package a2a
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -56,6 +58,21 @@ type Card struct {
 	Source string // the URL it was read from; empty if it was not fetched
 }
 
+// noObject says what is there instead of a JSON object.
+func noObject(b []byte) *Fault {
+	var v any
+	var bad *json.SyntaxError
+	switch err := json.Unmarshal(b, &v); {
+	case len(b) == 0:
+		return fault(ErrCard, "it is empty")
+	case errors.As(err, &bad):
+		before := b[:min(int(bad.Offset), len(b))]
+		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')-1
+		return fault(ErrCard, "it is not valid JSON: line %d, column %d: %v", line, column, bad)
+	}
+	return fault(ErrCard, "it is not a JSON object but %q", plain(string(b), maxSnippet))
+}
+
 // ParseCard reads a card of any shape. The error is an [ErrCard] or an
 // [ErrTooDeep]; whether the card is of use is for [Card.Validate] to say.
 func ParseCard(b []byte) (*Card, error) {
@@ -66,7 +83,7 @@ func ParseCard(b []byte) (*Card, error) {
 	}
 	o := asObject(b)
 	if o == nil {
-		return nil, fault(ErrCard, "it is not a JSON object but %q", plain(string(b), maxSnippet))
+		return nil, noObject(b)
 	}
 	c := &Card{
 		Name:        plain(o.text("name"), maxName),
@@ -168,7 +185,7 @@ func major(version string) int {
 // The error is an [ErrCard] that says what is missing.
 func (c *Card) Validate() error {
 	if c.Name == "" {
-		return fault(ErrCard, "it has no name")
+		return fault(ErrCard, "it has no name, or one that is no text")
 	}
 	why := "it declares no endpoint (supportedInterfaces, or a top-level url)"
 	for _, i := range c.Interfaces {

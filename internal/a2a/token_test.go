@@ -156,6 +156,8 @@ func TestFetchCard(t *testing.T) {
 		"page, then card":      {url: "", files: map[string]string{a: "<html>", b: card}, want: []string{a, b}},
 		"page only":            {url: a, files: map[string]string{a: "<html>"}, want: []string{a}, err: a2a.ErrHTML},
 		"no name, then 404":    {url: "", files: map[string]string{a: `{"url":"https://a"}`}, want: []string{a, b}, err: a2a.ErrCard, text: "no name"},
+		"empty":                {url: a, files: map[string]string{a: " "}, want: []string{a}, err: a2a.ErrCard, text: "it is empty, at http://127.0.0.1:"},
+		"broken JSON":          {url: a, files: map[string]string{a: "{\n \"name\":}"}, want: []string{a}, err: a2a.ErrCard, text: "line 2, column 9"},
 		"5 MB":                 {url: "", files: map[string]string{a: strings.Repeat(" ", 5<<20) + card}, want: []string{a}, err: a2a.ErrTooLarge},
 		"too deep":             {url: "", files: map[string]string{a: strings.Repeat("[", 10_000)}, want: []string{a}, err: a2a.ErrTooDeep},
 	} {
@@ -192,5 +194,38 @@ func TestFetchCard(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheCardOfAnAgentHostedElsewhere: it is named by the URL of its card,
+// which counts as it is unless it is a bare origin, and the error is that of
+// the place that says most.
+func TestTheCardOfAnAgentHostedElsewhere(t *testing.T) {
+	t.Parallel()
+	const card = `{"name":"n","url":"https://a"}`
+	const a = "/.well-known/agent-card.json"
+	srv := newAgent(t, func(w http.ResponseWriter, r *http.Request, s seen, _ int) {
+		switch s.path {
+		case "/cards/desk", "/team" + a:
+			_, _ = io.WriteString(w, card)
+		case "/page":
+			_, _ = io.WriteString(w, "<html>")
+		case "/shut", "/broken":
+			w.WriteHeader(map[string]int{"/shut": 401, "/broken": 500}[s.path])
+		default:
+			w.WriteHeader(404)
+		}
+	})
+	for path, want := range map[string]string{"/cards/desk": "/cards/desk", "/team": "/team" + a} {
+		got, err := newClient().FetchSigned(withDeadline(t, 10*time.Second), srv.URL+path, a2a.CardPolicy{})
+		if err != nil || got.Source != srv.URL+want {
+			t.Errorf("%s: got %+v, %v, want the card at %s", path, got, err, want)
+		}
+	}
+	for path, want := range map[string]string{"/page": "HTML page", "/shut": "HTTP 401", "/broken": "HTTP 500", "/none": "HTTP 404"} {
+		_, err := newClient().FetchSigned(withDeadline(t, 10*time.Second), srv.URL+path+"?key=4711", a2a.CardPolicy{})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ", at "+srv.URL+path) || strings.Contains(err.Error(), "4711") {
+			t.Errorf("%s: got %v, want %s at that place and nothing of its query", path, err, want)
+		}
 	}
 }

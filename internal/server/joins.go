@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -71,7 +72,11 @@ func (a agents) Card(ctx context.Context, workspace, url string) (*a2a.Card, err
 		return c.FetchSigned(ctx, url, policy)
 	}
 	card, err := c.FetchSigned(ctx, behind, policy)
-	if err != nil {
+	var at *a2a.PlaceError
+	switch {
+	case errors.As(err, &at):
+		return nil, at.Err // the place is ours
+	case err != nil:
 		return nil, err
 	}
 	// Wherever the card says that the agent is, it is called through the bridge.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/longstop-dev/longstop/internal/a2a"
+	"github.com/longstop-dev/longstop/internal/egress"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
@@ -54,8 +56,7 @@ type PushOut struct {
 }
 
 // Push reads the card, writes the manifest into the bucket and indexes it. It
-// answers invalid with the member that is wrong, and unavailable where the
-// card cannot be reached.
+// answers invalid with the member that is wrong.
 func (r *Registry) Push(ctx context.Context, by flow.Caller, in *PushIn) (*PushOut, error) {
 	if err := r.checkPush(ctx, by, in); err != nil {
 		return nil, err
@@ -115,6 +116,7 @@ func (r *Registry) checkPush(ctx context.Context, by flow.Caller, in *PushIn) er
 		return flow.Errorf(flow.CodeInvalid, "%s", message).At(field).Right(fix)
 	}
 	p := &in.Body
+	p.AsPubkey = strings.ToLower(p.AsPubkey)
 	if p.Version == "" {
 		p.Version = "1.0.0"
 	}
@@ -215,11 +217,43 @@ func (r *Registry) readCard(ctx context.Context, by flow.Caller, at string) (*a2
 	if err == nil {
 		return card, nil
 	}
-	code := flow.CodeInvalid
-	if errors.Is(err, a2a.ErrUnreachable) || errors.Is(err, a2a.ErrTimeout) {
-		code = flow.CodeUnavailable
+	return nil, badCard(at, err)
+}
+
+// badCard says why the card at a URL cannot be used, and what would be right.
+func badCard(at string, err error) error {
+	out := flow.Errorf(flow.CodeInvalid, "the agent card cannot be read: %v", err)
+	if errors.Is(err, a2a.ErrCard) {
+		out = flow.Errorf(flow.CodeInvalid, "%v", err)
 	}
-	return nil, flow.Errorf(code, "the agent card cannot be used: %v", err).At("card").Right("a URL at which this server finds the card, with a name and an endpoint")
+	var status *a2a.StatusError
+	name, bridged := strings.CutPrefix(at, "bridge:")
+	switch {
+	case errors.Is(err, egress.ErrRefused): // it says so itself
+	case !bridged && !strings.Contains(at, "://"):
+		out = out.Right("https://" + clip(at))
+	case bridged && errors.Is(err, a2a.ErrUnreachable):
+		out = out.Right("hold the bridge: longstop bridge --name " + clip(name) + " --to URL")
+	case errors.Is(err, a2a.ErrUnreachable), errors.Is(err, a2a.ErrTimeout), errors.Is(err, a2a.ErrTLS):
+		out = out.Right("a URL at which this server reaches the agent")
+	case errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
+		out = out.Right("a card that anybody may read: it is asked for without a credential")
+	case errors.As(err, &status) && status.Status >= 300 && status.Status < 400:
+		out = out.Right("the URL that it redirects to")
+	case errors.As(err, &status), errors.Is(err, a2a.ErrHTML):
+		out = out.Right("the URL of the agent's card, or the origin that has it at /.well-known/agent-card.json")
+	default:
+		out = out.Right("a card with a name and a JSON-RPC endpoint")
+	}
+	return out.At("card").Because(err)
+}
+
+// clip bounds a text of the caller's that an error repeats.
+func clip(text string) string {
+	if r := []rune(text); len(r) > 100 {
+		return string(r[:100]) + "…"
+	}
+	return text
 }
 
 // put writes a manifest and indexes it. Its place in the bucket may hold an

@@ -42,7 +42,7 @@ type bed struct {
 type wire struct{ *a2a.Client }
 
 func (w wire) Card(ctx context.Context, _, url string) (*a2a.Card, error) {
-	return w.FetchCard(ctx, url)
+	return w.FetchSigned(ctx, url, a2a.CardPolicy{})
 }
 
 const card10 = `{"name":"Order Desk!","description":"knows orders","supportedInterfaces":[{"url":"https://agent.example/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"skills":[{"id":"s"}],"securitySchemes":{"a":{"type":"oauth2"}}}`
@@ -264,7 +264,7 @@ func TestRefusals(t *testing.T) {
 		"an endpoint of FTP":        {at("/bad.json"), flow.CodeInvalid, "card"},
 		"not there":                 {at("/nothing.json"), flow.CodeInvalid, "card"},
 		"a name without any letter": {at("/signs.json"), flow.CodeInvalid, "alias"},
-		"nobody answers":            {func(in *registry.PushIn) { in.Body.Card = "http://127.0.0.1:1" }, flow.CodeUnavailable, "card"},
+		"nobody answers":            {func(in *registry.PushIn) { in.Body.Card = "http://127.0.0.1:1" }, flow.CodeInvalid, "card"},
 	} {
 		_, err := b.push(s, c.change)
 		var e *flow.Error
@@ -394,6 +394,26 @@ func TestWhatIsGoneStaysGone(t *testing.T) {
 	}
 	if got := ids(); got != "" {
 		t.Errorf("after the removal: %s", got)
+	}
+}
+
+// TestWhatIsSaidOfACard: one fact, where it was found, and one thing that would
+// be right.
+func TestWhatIsSaidOfACard(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	s := b.service()
+	b.cards["/broken.json"] = `{"name":`
+	for card, want := range map[string]string{
+		"agent.example.com":    "card: the agent card is not usable: agent.example.com cannot be fetched: not an absolute http or https URL (https://agent.example.com)",
+		"http://127.0.0.1:1":   "connection refused, at http://127.0.0.1:1/.well-known/agent-card.json (a URL at which this server reaches the agent)",
+		b.url + "/no/card":     "HTTP 404 Not Found: 404 page not found, at " + b.url + "/no/card (the URL of the agent's card, or the origin that has it at /.well-known/agent-card.json)",
+		b.url + "/broken.json": "it is not valid JSON: line 1, column 8: unexpected end of JSON input, at " + b.url + "/broken.json (a card with a name and a JSON-RPC endpoint)",
+	} {
+		_, err := b.push(s, func(in *registry.PushIn) { in.Body.Card = card })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", card, err, want)
+		}
 	}
 }
 
