@@ -124,3 +124,30 @@ func TestFlagsThatAreEmpty(t *testing.T) {
 		}
 	}
 }
+
+// TestJSONInArguments: what is wrong, in which file, line and column; a file
+// that an editor marked as UTF-8 is JSON all the same.
+func TestJSONInArguments(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "in.json")
+	a := &app{ctx: t.Context()}
+	for content, want := range map[string]string{
+		"\xef\xbb\xbf{\"a\": 1}\r\n": "",
+		"{\n \"a\": 1,\n}":            "--input: " + file + " is not JSON: line 3, column 1",
+		"":                             "--input: " + file + " is not JSON: line 1",
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := a.jsonArg("--input", "@"+file)
+		if want == "" && (err != nil || string(got) != strings.TrimPrefix(content, "\xef\xbb\xbf")) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: got %q, %v; want %q", content, got, err, want)
+		}
+	}
+	if _, err := a.jsonArg("--input", `{"key": secret}`); err == nil || strings.Contains(err.Error(), "secret}") || !strings.Contains(err.Error(), "it is not JSON: line 1, column 9") {
+		t.Errorf("an argument: %v", err)
+	}
+	if _, err := a.jsonArg("--input", "@"+file+".none"); err == nil || !strings.Contains(err.Error(), "--input: ") {
+		t.Errorf("no file: %v", err)
+	}
+}

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -97,6 +99,16 @@ func quoted(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// where says what is wrong with JSON, and in which line and column.
+func where(b []byte, err error) string {
+	var bad *json.SyntaxError
+	if !errors.As(err, &bad) {
+		return err.Error()
+	}
+	before := b[:min(int(bad.Offset), len(b))]
+	return fmt.Sprintf("line %d, column %d: %v", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')-1, bad)
+}
+
 // jsonArg reads an argument that must be JSON; an empty one is nil.
 func (a *app) jsonArg(flag, arg string) (json.RawMessage, error) {
 	if arg == "" {
@@ -104,10 +116,16 @@ func (a *app) jsonArg(flag, arg string) (json.RawMessage, error) {
 	}
 	b, err := a.value(arg)
 	if err != nil {
-		return nil, err
+		return nil, asFlow(err).At(flag)
 	}
-	if !json.Valid(b) {
-		return nil, flow.Errorf(flow.CodeInvalid, "it is not JSON").At(flag).Right(`such as '{"userId": 42}', or @file`)
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		what := "it"
+		if file, ok := strings.CutPrefix(arg, "@"); ok {
+			what = file
+		}
+		return nil, flow.Errorf(flow.CodeInvalid, "%s is not JSON: %s", what, where(b, err)).At(flag).Right(`such as '{"userId": 42}', or @file`)
 	}
 	return b, nil
 }

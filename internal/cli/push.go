@@ -19,9 +19,9 @@ type pushCmd struct {
 	Bucket        string   `placeholder:"ID" help:"The Agent Service's bucket, required; buckets list prints them."`
 	AsPubkey      string   `placeholder:"HEX" help:"The Agent Service's public key, which forms the agent id <pubkey>:<alias>. Without it the manifest has no agent id."`
 	Alias         string   `placeholder:"NAME" help:"The registry alias, without a colon. Default: a slug of the card's name."`
-	AgentVersion  string   `default:"1.0.0" placeholder:"SEMVER" help:"The version to register."`
-	Scope         []string `default:"default" placeholder:"NAME" help:"The vault scopes the agent asks for: --scope a b, --scope a,b or --scope a --scope b."`
-	IdleTimeout   string   `default:"30m" placeholder:"DURATION" help:"How long a conversation survives with no events."`
+	AgentVersion  string   `default:"1.0.0" placeholder:"SEMVER" help:"The version to register. Default: ${default}."`
+	Scope         []string `default:"default" placeholder:"NAME" help:"The vault scopes the agent asks for: --scope a b, --scope a,b or --scope a --scope b. Default: ${default}."`
+	IdleTimeout   string   `default:"30m" placeholder:"DURATION" help:"How long a conversation survives with no events. Default: ${default}."`
 	SecretPhrase  string   `placeholder:"WORDS" help:"The Agent Service's phrase, or @file: checked against --as-pubkey; it is sent nowhere."`
 	SubjectPhrase string   `placeholder:"WORDS" help:"The phrase of the person who pushes, or @file: it must be the one whose access token is used; it is sent nowhere."`
 	AccessToken   string   `placeholder:"KEY" help:"The API key: another name of --key."`
@@ -43,7 +43,7 @@ type codeAgents struct {
 // Help is shown under --help.
 func (pushCmd) Help() string {
 	return `Example:
-  longstop push --kind external --card https://agent.example.com \\
+  longstop push --kind external --card https://agent.example.com \
     --bucket BUCKET --as-pubkey PUBKEY
 
 Of the agent only the card's URL is stored; the card is read again at every call.
@@ -126,7 +126,10 @@ func (c *pushCmd) check(a *app) (client.Push, error) {
 		if c.Card != "" {
 			return bad("--card", "it is only for --kind external", "add --kind external")
 		}
-		return bad("--kind", "agents of the kind "+orCode(c.Kind)+" are not offered here", "--kind external --card URL, for an agent that is hosted elsewhere")
+		if c.Kind == "" {
+			return bad("--kind", "it is required, with --card and --bucket", "--kind external --card URL --bucket ID, for an agent that is hosted elsewhere")
+		}
+		return bad("--kind", "agents of the kind "+c.Kind+" are not offered here", "--kind external --card URL, for an agent that is hosted elsewhere")
 	}
 	for flag, given := range map[string]*string{"--agent": c.Agent, "--out": c.Out, "--vault": c.Vault, "--vault-scope": c.VaultScope, "--vault-api": c.VaultAPI, "--vault-token": c.VaultToken} {
 		if given != nil {
@@ -197,8 +200,8 @@ func (a *app) keyOf(flag, words string) (string, error) {
 func parseIdle(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok && err != nil {
-		var n int
-		if n, err = strconv.Atoi(days); err == nil {
+		var n uint64
+		if n, err = strconv.ParseUint(days, 10, 16); err == nil {
 			d = time.Duration(n) * 24 * time.Hour
 		}
 	}
@@ -206,13 +209,6 @@ func parseIdle(text string) (time.Duration, error) {
 		return 0, flow.Errorf(flow.CodeInvalid, "%q is no time for which a conversation can survive", text).At("--idle-timeout").Right("whole seconds from 1s to 365d, such as 30m, 2h or 1d; 0 is refused")
 	}
 	return d, nil
-}
-
-func orCode(kind string) string {
-	if kind == "" {
-		return "code (the default)"
-	}
-	return kind
 }
 
 // phraseArg reads a phrase that stands in an argument or in a file.

@@ -221,6 +221,5 @@ func replied(reply json.RawMessage) json.RawMessage {
 
 // vaultFailure is the failure of what a vault refuses.
 func vaultFailure(err error) *flow.StepError {
-	code := flow.CodeOf(err)
-	return because(failf(codeKind(code), "the vault: %s", excerpt(err.Error(), 300)), err)
+	return because(failf(codeKind(flow.CodeOf(err)), "the agent cannot be asked: %s", excerpt(err.Error(), 300)), err)
 }

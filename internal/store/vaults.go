@@ -59,7 +59,7 @@ func (s *Store) UpdateVault(ctx context.Context, was, v flow.Vault, audit ...flo
 }
 
 func noVault(id string) *flow.Error {
-	return flow.Errorf(flow.CodeNotFound, "there is no vault %q", id)
+	return flow.Errorf(flow.CodeNotFound, "there is no vault %q", id).Right("one that vaults list prints, or make it: longstop vaults create NAME")
 }
 
 // Vault reads a vault by its id or its name. It answers not_found.
@@ -140,7 +140,7 @@ func (s *Store) Connect(ctx context.Context, c flow.Connection, audit ...flow.Au
 		case err != nil:
 			return err
 		case had.RevokedAt.IsZero():
-			return flow.Errorf(flow.CodeConflict, "the agent is connected to this vault already, by %s", had.ID).Right("change that connection")
+			return flow.Errorf(flow.CodeConflict, "the agent is connected to this vault already, by %s", had.ID).Right("longstop connections update " + had.ID + " changes what it grants")
 		}
 		out.ID, out.Spent = had.ID, had.Spent
 		_, err = t.exec(ctx, `UPDATE connections SET scopes = $2, ceiling = $3, warned = 0, granted_by = $4, created_at = $5, revoked_at = NULL WHERE id = $1`,
@@ -170,7 +170,7 @@ func (s *Store) UpdateConnection(ctx context.Context, was, c flow.Connection, au
 }
 
 func noConnection(id string) *flow.Error {
-	return flow.Errorf(flow.CodeNotFound, "there is no connection %q", id)
+	return flow.Errorf(flow.CodeNotFound, "there is no connection %q", id).Right("an id that connections list prints")
 }
 
 // RevokeConnection ends a connection, once. It answers not_found.

@@ -273,6 +273,9 @@ func (r *Registry) put(ctx context.Context, by flow.Caller, bucketID string, m f
 	case err == nil:
 		var old flow.Manifest
 		if json.Unmarshal(there, &old) == nil && old.AgentID != "" && old.AgentID != m.AgentID && old.AgentID != follows {
+			if m.AgentID == "" {
+				return flow.Errorf(flow.CodeConflict, "the bucket holds %s of %s, which would lose its id", key, old.AgentID).At("asPubkey").Right("--as-pubkey " + strings.SplitN(old.AgentID, ":", 2)[0] + ", or another alias")
+			}
 			return flow.Errorf(flow.CodeConflict, "the bucket holds %s of another Agent Service, %s", key, old.AgentID).At("alias").Right("another alias, or a bucket of its own for each service")
 		}
 	case flow.CodeOf(err) != flow.CodeNotFound:
