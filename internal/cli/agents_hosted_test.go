@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -58,7 +59,7 @@ func TestAnAgentFromTheCommandLine(t *testing.T) {
 	holds(t, do(exitOK, "vaults", "create", "orders", "--scope", "mail"), "orders", "longstop connections create orders AGENT")
 	holds(t, do(exitOK, "connections", "create", "orders", "order-desk", "--a2a-tokens", "20"), id, "default", "20", "holds")
 	holds(t, do(exitOK, "agents", "try", "order-desk", "hello", "--vault", "orders"), "heard hello", `{"late":true}`)
-	holds(t, do(exitWaits, "agents", "try", "order-desk", "ask me", "--vault", "orders"), "Which order?", "it asks back (TASK_STATE_INPUT_REQUIRED)")
+	holds(t, do(exitWaits, "agents", "try", "order-desk", "ask me", "--vault", "orders"), "Which order?", `it asks back; answer with: longstop agents try order-desk "..." --data`)
 	holds(t, do(exitUsage, "agents", "try", "order-desk", ""), "text: the agent would be asked nothing")
 	holds(t, do(exitFailed, "agents", "try", "nobody", "hello"), `there is no agent "nobody"`)
 	holds(t, do(exitOK, "vaults", "events", "orders"), "question.asked", "to order-desk", "agent.answered", "heard hello", "Which order?")
@@ -83,4 +84,20 @@ func TestAnAgentFromTheCommandLine(t *testing.T) {
 	}
 	holds(t, do(exitUsage, "vaults", "delete", "orders"), "--yes")
 	holds(t, do(exitOK, "vaults", "delete", "orders", "--yes"), "orders")
+}
+
+// TestTryingAnAgentThatIsDown: a person sees each try that failed and when the
+// next one comes, and can give up.
+func TestTryingAnAgentThatIsDown(t *testing.T) {
+	t.Parallel()
+	data := "--data=" + t.TempDir()
+	s := unjson[client.AgentService](t, must(t, "services", "create", "--json", data))
+	must(t, "push", "--kind", "external", "--card", cardServer(t), "--bucket", s.Bucket, "--as-pubkey", s.PublicKey, data)
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	out, errOut := &bytes.Buffer{}, &watched{until: "try 1 of 3: ", then: giveUp}
+	if code := Main(ctx, []string{"agents", "try", "order-desk", "hello", data}, strings.NewReader(""), out, errOut); code != exitInterrupted {
+		t.Errorf("exit %d, want %d: %s%s", code, exitInterrupted, out, errOut)
+	}
+	holds(t, errOut.String(), "the agent's answer is not A2A", "; again in ")
 }

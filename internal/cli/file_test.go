@@ -133,8 +133,8 @@ func TestJSONInArguments(t *testing.T) {
 	a := &app{ctx: t.Context()}
 	for content, want := range map[string]string{
 		"\xef\xbb\xbf{\"a\": 1}\r\n": "",
-		"{\n \"a\": 1,\n}":            "--input: " + file + " is not JSON: line 3, column 1",
-		"":                             "--input: " + file + " is not JSON: line 1",
+		"{\n \"a\": 1,\n}":           "--input: " + file + " is not JSON: line 3, column 1",
+		"":                           "--input: " + file + " is not JSON: line 1",
 	} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

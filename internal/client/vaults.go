@@ -186,6 +186,7 @@ type Turn struct {
 	Failed     string          `json:"failed,omitempty"`
 	Code       string          `json:"code,omitempty"`
 	CreatedAt  time.Time       `json:"createdAt"`
+	NextAt     *time.Time      `json:"nextAt,omitempty"` // when the next try begins, while none is under way
 	Deadline   *time.Time      `json:"deadline,omitempty"`
 	FinishedAt *time.Time      `json:"finishedAt,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -165,10 +166,12 @@ func (s *Store) Turn(ctx context.Context, workspace, id string) (flow.Turn, erro
 	return v, nil
 }
 
-// Turns lists the turns of a job, oldest first.
+// Turns lists the newest turns of a job, oldest first.
 func (s *Store) Turns(ctx context.Context, workspace, job string, limit int) ([]flow.Turn, error) {
-	rs, err := s.db.query(ctx, `SELECT `+turnColumns+` FROM turns WHERE workspace_id = $1 AND job_id = $2 ORDER BY event_seq LIMIT $3`, workspace, job, limit)
-	return collect(rs, err, scanTurn)
+	rs, err := s.db.query(ctx, `SELECT `+turnColumns+` FROM turns WHERE workspace_id = $1 AND job_id = $2 ORDER BY event_seq DESC LIMIT $3`, workspace, job, limit)
+	out, err := collect(rs, err, scanTurn)
+	slices.Reverse(out)
+	return out, err
 }
 
 // NextTurn reads the first turn of a job that is not done; not_found if all

@@ -241,6 +241,9 @@ func TestRetention(t *testing.T) {
 			ids = append(ids, turn.ID)
 		}
 		same(t, "turns", ids, []string{"turn_1", "turn_2", "turn_3"})
+		if newest := must(s.Turns(t.Context(), "ws", job.ID, 2)); len(newest) != 2 || newest[0].ID != "turn_2" || newest[1].ID != "turn_3" {
+			t.Errorf("the newest two: %+v", newest)
+		}
 		again := event("evt_again")
 		must(s.AppendEvent(t.Context(), flow.VaultAppend{Event: again, Key: "evt_0", Digest: "other"})) // its key has gone, too
 		if got := must(s.Forget(t.Context(), at().Add(10*24*time.Hour).UnixMicro(), 100)); got != 3 {

@@ -17,7 +17,7 @@ type JobView struct {
 	ContextID    string     `json:"contextId" doc:"As the agent gave it; empty until it has."`
 	LastAt       time.Time  `json:"lastAt" doc:"Of the last event, or the end of the last turn: the idle timeout runs from here."`
 	EndedAt      *time.Time `json:"endedAt,omitempty"`
-	Turns        []TurnView `json:"turns,omitempty" doc:"Of one Job, oldest first, at most 100."`
+	Turns        []TurnView `json:"turns,omitempty" doc:"Of one Job: the newest 100, oldest first."`
 }
 
 // TurnView is one event asked of an agent.
@@ -31,6 +31,7 @@ type TurnView struct {
 	Failed     string          `json:"failed,omitempty" doc:"Why the last try failed."`
 	Code       string          `json:"code,omitempty"`
 	CreatedAt  time.Time       `json:"createdAt"`
+	NextAt     *time.Time      `json:"nextAt,omitempty" doc:"When the next try begins, while none is under way."`
 	Deadline   *time.Time      `json:"deadline,omitempty" doc:"Of the try that goes on."`
 	FinishedAt *time.Time      `json:"finishedAt,omitempty"`
 }
@@ -58,9 +59,12 @@ func viewJob(j flow.Job) JobView {
 func viewTurn(t flow.Turn) TurnView {
 	p := t.Progress
 	v := TurnView{ID: t.ID, Event: t.EventID, Status: t.Status, Try: p.Try, A2ATaskID: p.TaskID, State: p.State, Failed: p.Failed, Code: p.Code, CreatedAt: t.CreatedAt}
-	if t.Status == flow.TurnDone {
+	switch {
+	case t.Status == flow.TurnDone:
 		v.FinishedAt = &t.FinishedAt
-	} else if !p.Deadline.IsZero() {
+	case t.Status == flow.TurnQueued && !t.NextAt.IsZero():
+		v.NextAt = &t.NextAt
+	case !p.Deadline.IsZero():
 		v.Deadline = &p.Deadline
 	}
 	return v
