@@ -61,7 +61,11 @@ func TestAnAgentFromTheCommandLine(t *testing.T) {
 	holds(t, do(exitOK, "agents", "try", "order-desk", "hello", "--vault", "orders"), "heard hello", `{"late":true}`)
 	holds(t, do(exitWaits, "agents", "try", "order-desk", "ask me", "--vault", "orders"), "Which order?", `it asks back; answer with: longstop agents try order-desk "..." --data`)
 	holds(t, do(exitUsage, "agents", "try", "order-desk", ""), "text: the agent would be asked nothing")
-	holds(t, do(exitFailed, "agents", "try", "nobody", "hello"), `there is no agent "nobody"`)
+	holds(t, do(exitFailed, "agents", "try", "nobody", "hello"), `there is no agent "nobody"`, "agents list")
+	for payload, want := range map[string]string{`null`: "not an object", `[1]`: "not an object", `{"text":"a"}`: "it has a text already"} {
+		holds(t, do(exitUsage, "agents", "try", "order-desk", "hello", "--payload", payload), "--payload: ", want)
+		holds(t, do(exitUsage, "vaults", "append", "orders", "--type", "note", "--text", "hello", "--payload", payload), "--payload: ", want)
+	}
 	holds(t, do(exitOK, "vaults", "events", "orders"), "question.asked", "to order-desk", "agent.answered", "heard hello", "Which order?")
 
 	con := unjson[client.List[client.Connection]](t, do(exitOK, "connections", "list", "--vault", "orders", "--json")).Items[0]

@@ -41,17 +41,10 @@ func (c *agentsTryCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	members := map[string]json.RawMessage{}
-	if len(data) > 0 && json.Unmarshal(data, &members) != nil {
-		return flow.Errorf(flow.CodeInvalid, "it is not an object").At("--payload").Right(`such as '{"order": 7}'`)
-	}
-	if len(text) == 0 && len(members) == 0 {
+	if len(text) == 0 && len(data) == 0 {
 		return flow.Errorf(flow.CodeInvalid, "the agent would be asked nothing").At("text").Right(`such as "Is order 7 late?", or --payload`)
 	}
-	if members["text"], err = json.Marshal(string(text)); err != nil {
-		return err
-	}
-	payload, err := json.Marshal(members)
+	payload, err := withText(data, string(text))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -233,6 +234,9 @@ func (c connection) open(a *app) (*session, error) {
 		return nil, err
 	}
 	if c.Endpoint != "" {
+		if u, err := url.Parse(c.Endpoint); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+			return nil, flow.Errorf(flow.CodeInvalid, "%q is no URL of a server", c.Endpoint).At("--endpoint").Right("such as https://longstop.example.com")
+		}
 		if c.Key == "" {
 			return nil, flow.Errorf(flow.CodeInvalid, "there is no key for %s", c.Endpoint).At("--key").Right("give --key or LONGSTOP_KEY")
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -43,11 +44,18 @@ func (c *gatesListCmd) Run(a *app) error {
 		}
 		var rows [][]string
 		for _, g := range l.Items {
-			rows = append(rows, []string{g.ID, string(g.Kind), string(g.Status), g.Workflow, fmt.Sprint(g.StepIndex), show.Line(g.Error, 50), ago(g.OpenedAt)})
+			rows = append(rows, []string{g.ID, string(g.Kind), string(g.Status), g.Workflow, fmt.Sprint(g.StepIndex), show.Line(cmp.Or(g.Error, question(g)), 50), ago(g.OpenedAt)})
 		}
 		defer a.more(c.JSON, l.Next)
-		return a.table(c.JSON, l, []string{"gate", "kind", "status", "workflow", "step", "error", "opened"}, rows)
+		return a.table(c.JSON, l, []string{"gate", "kind", "status", "workflow", "step", "about", "opened"}, rows)
 	})
+}
+
+// question is what a gate without an error asks of a person.
+func question(g flow.Gate) string {
+	var p struct{ Message string }
+	_ = json.Unmarshal(g.Proposal, &p) // of another form: nothing is asked
+	return p.Message
 }
 
 type gatesShowCmd struct {

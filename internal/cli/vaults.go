@@ -163,14 +163,7 @@ func (c *vaultsAppendCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		members := map[string]json.RawMessage{}
-		if len(e.Payload) > 0 && json.Unmarshal(e.Payload, &members) != nil {
-			return flow.Errorf(flow.CodeInvalid, "it is not an object").At("--payload").Right(`such as '{"id": 7}'`)
-		}
-		if members["text"], err = json.Marshal(string(text)); err != nil {
-			return err
-		}
-		if e.Payload, err = json.Marshal(members); err != nil {
+		if e.Payload, err = withText(e.Payload, string(text)); err != nil {
 			return err
 		}
 	}
@@ -188,6 +181,22 @@ func (c *vaultsAppendCmd) Run(a *app) error {
 		a.event(*v)
 		return nil
 	})
+}
+
+// withText puts a text into a payload, which is an object or nothing.
+func withText(payload json.RawMessage, text string) (json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	if len(payload) > 0 && (json.Unmarshal(payload, &members) != nil || members == nil) {
+		return nil, flow.Errorf(flow.CodeInvalid, "it is not an object").At("--payload").Right(`such as '{"order": 7}'`)
+	}
+	if _, there := members["text"]; there {
+		return nil, flow.Errorf(flow.CodeInvalid, "it has a text already, and another one is given").At("--payload").Right("one of them")
+	}
+	var err error
+	if members["text"], err = json.Marshal(text); err != nil {
+		return nil, err
+	}
+	return json.Marshal(members)
 }
 
 // agentID is the id behind an alias; "" stays.

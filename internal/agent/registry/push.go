@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -17,8 +15,6 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/longstop-dev/longstop/internal/a2a"
-	"github.com/longstop-dev/longstop/internal/egress"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
@@ -84,6 +80,9 @@ func (r *Registry) Push(ctx context.Context, by flow.Caller, in *PushIn) (*PushO
 		out.Notices = append(out.Notices, "the manifest has no agent id, so nobody can call the agent: push again with --as-pubkey")
 	} else {
 		m.AgentID = in.Body.AsPubkey + ":" + m.Alias
+	}
+	if asks := otherCredential(card); asks != "" {
+		out.Notices = append(out.Notices, asks)
 	}
 	if card.Description == "" {
 		out.Notices = append(out.Notices, "the card has no description, which lists of agents show")
@@ -202,58 +201,6 @@ func checkPublicBase(base string) error {
 		return flow.Errorf(flow.CodeInvalid, "it is no URL that others could read the bucket from").At("publicBase").Right("such as https://cdn.example.com")
 	}
 	return nil
-}
-
-// readCard reads the card and refuses one that declares no endpoint that a
-// turn can call.
-func (r *Registry) readCard(ctx context.Context, by flow.Caller, at string) (*a2a.Card, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	card, err := r.c.Cards.Card(ctx, by.Workspace, at)
-	if err == nil && !card.HasJSONRPC() {
-		return nil, flow.Errorf(flow.CodeInvalid, "the agent card declares no endpoint that speaks JSON-RPC").At("card").
-			Right("an interface whose protocolBinding, or transport in a card of 0.3, is JSONRPC, or a top-level url")
-	}
-	if err == nil {
-		return card, nil
-	}
-	return nil, badCard(at, err)
-}
-
-// badCard says why the card at a URL cannot be used, and what would be right.
-func badCard(at string, err error) error {
-	out := flow.Errorf(flow.CodeInvalid, "the agent card cannot be read: %v", err)
-	if errors.Is(err, a2a.ErrCard) {
-		out = flow.Errorf(flow.CodeInvalid, "%v", err)
-	}
-	var status *a2a.StatusError
-	name, bridged := strings.CutPrefix(at, "bridge:")
-	switch {
-	case errors.Is(err, egress.ErrRefused): // it says so itself
-	case !bridged && !strings.Contains(at, "://"):
-		out = out.Right("https://" + clip(at))
-	case bridged && errors.Is(err, a2a.ErrUnreachable):
-		out = out.Right("hold the bridge: longstop bridge --name " + clip(name) + " --to URL")
-	case errors.Is(err, a2a.ErrUnreachable), errors.Is(err, a2a.ErrTimeout), errors.Is(err, a2a.ErrTLS):
-		out = out.Right("a URL at which this server reaches the agent")
-	case errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
-		out = out.Right("a card that anybody may read: it is asked for without a credential")
-	case errors.As(err, &status) && status.Status >= 300 && status.Status < 400:
-		out = out.Right("the URL that it redirects to")
-	case errors.As(err, &status), errors.Is(err, a2a.ErrHTML):
-		out = out.Right("the URL of the agent's card, or the origin that has it at /.well-known/agent-card.json")
-	default:
-		out = out.Right("a card with a name and a JSON-RPC endpoint")
-	}
-	return out.At("card").Because(err)
-}
-
-// clip bounds a text of the caller's that an error repeats.
-func clip(text string) string {
-	if r := []rune(text); len(r) > 100 {
-		return string(r[:100]) + "…"
-	}
-	return text
 }
 
 // put writes a manifest and indexes it. Its place in the bucket may hold an

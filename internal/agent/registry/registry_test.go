@@ -417,6 +417,26 @@ func TestWhatIsSaidOfACard(t *testing.T) {
 	}
 }
 
+// TestACredentialThatNobodySends is told of at the push: the agent would refuse
+// every call.
+func TestACredentialThatNobodySends(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	s := b.service()
+	for scheme, want := range map[string]string{
+		`{"apiKeySecurityScheme":{"name":"k","location":"header"}}`: "the card requires key, and nothing but the execution token is ever sent",
+		`{"httpAuthSecurityScheme":{"scheme":"basic"}}`:             "the card requires key",
+		`{}`: "the card cannot be called as it is",
+		`{"httpAuthSecurityScheme":{"scheme":"bearer","bearerFormat":"JWT"}}`: "",
+	} {
+		b.cards["/k.json"] = `{"name":"k","description":"d","url":"https://a.example/rpc","securitySchemes":{"key":` + scheme + `},"securityRequirements":[{"schemes":{"key":{"list":[]}}}]}`
+		out, err := b.push(s, func(in *registry.PushIn) { in.Body.Card = b.url + "/k.json" })
+		if err != nil || want == "" && len(out.Notices) != 0 || want != "" && !strings.Contains(strings.Join(out.Notices, " "), want) {
+			t.Errorf("%s: %+v, %v; want %q", scheme, out, err, want)
+		}
+	}
+}
+
 // TestVersionsPushedAtOnce: the highest is called, in whatever order they come
 // to be written.
 func TestVersionsPushedAtOnce(t *testing.T) {
