@@ -1,6 +1,6 @@
 // An agent that a workflow asks, in TypeScript over A2A, on the official SDK:
 //
-//   npm ci && npm run desk
+//   cd examples/agents/typescript && npm ci && npm run desk
 //   longstop push --kind external --card http://127.0.0.1:9011 --bucket BUCKET --as-pubkey PUBKEY
 //   longstop agents try order-desk-in-typescript "Is order 7 late?"
 //
