@@ -57,7 +57,7 @@ func TestAnAgentFromTheCommandLine(t *testing.T) {
 	holds(t, do(exitOK, "agents", "show", "order-desk"), "Order Desk 1.0.0, external", "knows orders", "id        "+id, "idle      30m0s", "versions  1.0.0")
 
 	holds(t, do(exitOK, "vaults", "create", "orders", "--scope", "mail"), "orders", "longstop connections create orders AGENT")
-	holds(t, do(exitOK, "connections", "create", "orders", "order-desk", "--a2a-tokens", "20"), id, "default", "20", "holds")
+	holds(t, do(exitOK, "connections", "create", "orders", "order-desk", "--a2a-tokens", "20"), s.PublicKey[:8]+"…:order-desk", "default", "20", "active")
 	holds(t, do(exitOK, "agents", "try", "order-desk", "hello", "--vault", "orders"), "heard hello", `{"late":true}`)
 	holds(t, do(exitWaits, "agents", "try", "order-desk", "ask me", "--vault", "orders"), "Which order?", `it asks back; answer with: longstop agents try order-desk "..." --data`)
 	holds(t, do(exitUsage, "agents", "try", "order-desk", ""), "text: the agent would be asked nothing")

@@ -70,7 +70,7 @@ func (s *session) introduce(a *app, vault, agent string) error {
 		if _, err := s.CreateVault(a.ctx, client.NewVault{Name: vault}); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.err, "made the vault %s\n", vault)
+		fmt.Fprintf(a.err, "made the vault %s, and let the agent into it\n", vault)
 	} else if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/longstop-dev/longstop/internal/client"
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -23,16 +24,25 @@ func connectionHeader() []string {
 func connectionRows(all []client.Connection) [][]string {
 	var rows [][]string
 	for _, v := range all {
-		state, ceiling := "holds", "-"
+		state, ceiling := "active", "-"
 		if v.RevokedAt != nil {
 			state = "revoked " + ago(*v.RevokedAt)
 		}
 		if v.Ceilings.A2ATokens > 0 {
 			ceiling = fmt.Sprint(v.Ceilings.A2ATokens)
 		}
-		rows = append(rows, []string{v.ID, v.Agent, spaced(v.Scopes), fmt.Sprint(v.Spent), ceiling, state})
+		rows = append(rows, []string{v.ID, shortID(v.Agent), spaced(v.Scopes), fmt.Sprint(v.Spent), ceiling, state})
 	}
 	return rows
+}
+
+// shortID is an agent's id for people: the key of its service is cut.
+func shortID(id string) string {
+	key, alias, ok := strings.Cut(id, ":")
+	if !ok || len(key) <= 8 {
+		return id
+	}
+	return key[:8] + "…:" + alias
 }
 
 type connectionsListCmd struct {

@@ -167,6 +167,8 @@ func (f follower) how(gate string, kind flow.GateKind) string {
 		return command + " approve" + f.where + "   (or refuse --reason '...')"
 	case flow.GateNeedsAgent:
 		return "longstop cases pending" + f.where + "   (then cases answer RUN STEP ACTION)"
+	case flow.GateInputRequired:
+		return command + ` output --output '"..."'` + f.where + "   (your reply; or fail)"
 	case flow.GateNeedsHuman:
 		return command + " output --output '{...}'" + f.where + "   (or edit, hint, skip, fail)"
 	}

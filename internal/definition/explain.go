@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -190,6 +192,20 @@ func (x explainer) unknown(e *jsonschema.ValidationError, names []string) []prob
 	return all
 }
 
+// within is a sentence that goes on another: its first letter is a small one,
+// unless it begins an abbreviation, and it has no stop.
+func within(sentence string) string {
+	sentence = strings.TrimSuffix(sentence, ".")
+	if sentence == "" {
+		return ""
+	}
+	first, n := utf8.DecodeRuneInString(sentence)
+	if second, _ := utf8.DecodeRuneInString(sentence[n:]); unicode.IsUpper(second) {
+		return sentence
+	}
+	return string(unicode.ToLower(first)) + sentence[n:]
+}
+
 func (x explainer) required(e *jsonschema.ValidationError, names []string) []problem {
 	object, _ := x.schemaOf(e).(map[string]any)
 	members, _ := object["properties"].(map[string]any)
@@ -197,7 +213,8 @@ func (x explainer) required(e *jsonschema.ValidationError, names []string) []pro
 	for _, name := range names[:min(len(names), maxProblems)] {
 		p := problem{where: append(slices.Clone(e.InstanceLocation), name), message: fmt.Sprintf("%s is missing", clip(name)), needs: []string{clip(name)}}
 		if about, ok := members[name].(map[string]any); ok {
-			p.fix, _ = about["description"].(string)
+			description, _ := about["description"].(string)
+			p.fix = within(description)
 		}
 		all = append(all, p)
 	}
