@@ -135,3 +135,12 @@ func TestLinesOfBranchesNameTheirStep(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 }
+
+func TestMillis(t *testing.T) {
+	t.Parallel()
+	for ms, want := range map[float64]string{0: "0 ms", 7.4: "7 ms", 1000: "1.0 s", 59949: "59.9 s", 60000: "1m0s", 609200: "10m9s", 3_600_000: "1h0m0s"} {
+		if got := show.Millis(ms); got != want {
+			t.Errorf("%v: got %s, want %s", ms, got, want)
+		}
+	}
+}

@@ -154,7 +154,10 @@ func Who(s flow.Source) string {
 
 // Millis is a duration for people.
 func Millis(ms float64) string {
-	if ms >= 1000 {
+	switch d := time.Duration(ms * float64(time.Millisecond)); {
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
 		return fmt.Sprintf("%.1f s", ms/1000)
 	}
 	return fmt.Sprintf("%.0f ms", ms)
