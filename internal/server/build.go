@@ -98,7 +98,7 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.vaults.Listen(arrivals{p.engine})
 	p.mint = token.New(p.store, keyring, c.PublicURL, c.Clock, ident.New)
 	p.bridges = bridge.NewHub(c.Clock)
-	p.registry = registry.New(registry.Config{Agents: p.store, Services: p.store, People: p.store, Cards: agents{wire, p.access, p.bridges}, Sealer: keyring, HTTP: outside,
+	p.registry = registry.New(registry.Config{Agents: p.store, Services: p.store, People: p.store, Cards: agents{wire, p.access, p.bridges}, Guard: guard, Sealer: keyring, HTTP: outside,
 		Buckets: bucket.Options{Dir: f.buckets(), Roots: c.BucketRoots, Env: os.Getenv}, Clock: c.Clock, NewID: ident.New})
 	p.turns = turn.New(turn.Config{Store: p.store, Wire: agents{wire, p.access, p.bridges}, Tokens: p.mint, Feed: p.vaults, Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64, Log: c.Log})
 	p.vaults.Listen(p.turns)

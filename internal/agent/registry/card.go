@@ -78,3 +78,18 @@ func otherCredential(card *a2a.Card) string {
 	}
 	return ""
 }
+
+// shut says that a card's endpoint may not be called from here; "" if it may,
+// or if it is called through a bridge.
+func (r *Registry) shut(ctx context.Context, at string, card *a2a.Card) string {
+	if strings.HasPrefix(at, "bridge:") {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	endpoint := a2a.Target{Purpose: a2a.ForAgent, URL: at, Card: card}.Endpoint()
+	if err := r.c.Guard.CheckURL(ctx, endpoint); err != nil {
+		return "as it is now the agent cannot be called: " + err.Error()
+	}
+	return ""
+}

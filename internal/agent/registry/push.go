@@ -81,8 +81,10 @@ func (r *Registry) Push(ctx context.Context, by flow.Caller, in *PushIn) (*PushO
 	} else {
 		m.AgentID = in.Body.AsPubkey + ":" + m.Alias
 	}
-	if asks := otherCredential(card); asks != "" {
-		out.Notices = append(out.Notices, asks)
+	for _, notice := range []string{otherCredential(card), r.shut(ctx, in.Body.Card, card)} {
+		if notice != "" {
+			out.Notices = append(out.Notices, notice)
+		}
 	}
 	if card.Description == "" {
 		out.Notices = append(out.Notices, "the card has no description, which lists of agents show")

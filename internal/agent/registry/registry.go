@@ -46,6 +46,11 @@ type Cards interface {
 	Card(ctx context.Context, workspace, url string) (*a2a.Card, error)
 }
 
+// Guard says whether a URL may be called from here.
+type Guard interface {
+	CheckURL(ctx context.Context, rawURL string) error
+}
+
 // Sealer seals keys.
 type Sealer interface {
 	Seal(workspace, name string, plain []byte) ([]byte, error)
@@ -57,6 +62,7 @@ type Config struct {
 	Services Services
 	People   People
 	Cards    Cards
+	Guard    Guard
 	Sealer   Sealer
 	HTTP     *http.Client // of buckets: goes through the egress guard
 	Buckets  bucket.Options

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +47,16 @@ func (w wire) Card(ctx context.Context, _, url string) (*a2a.Card, error) {
 	return w.FetchSigned(ctx, url, a2a.CardPolicy{})
 }
 
+// literal judges addresses only: tests look no name up.
+type literal struct{ *egress.Guard }
+
+func (g literal) CheckURL(ctx context.Context, rawURL string) error {
+	if u, err := url.Parse(rawURL); err == nil && net.ParseIP(u.Hostname()) == nil {
+		return nil
+	}
+	return g.Guard.CheckURL(ctx, rawURL)
+}
+
 const card10 = `{"name":"Order Desk!","description":"knows orders","supportedInterfaces":[{"url":"https://agent.example/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"skills":[{"id":"s"}],"securitySchemes":{"a":{"type":"oauth2"}}}`
 
 func newBed(t *testing.T) *bed {
@@ -80,7 +92,7 @@ func newBed(t *testing.T) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.r = registry.New(registry.Config{Agents: b.store, Services: b.store, People: b.store, Cards: wire{&a2a.Client{HTTP: guard.Client(egress.ClientOptions{})}}, Sealer: keyring,
+	b.r = registry.New(registry.Config{Agents: b.store, Services: b.store, People: b.store, Cards: wire{&a2a.Client{HTTP: guard.Client(egress.ClientOptions{})}}, Guard: literal{guard}, Sealer: keyring,
 		HTTP: guard.Client(egress.ClientOptions{}), Buckets: bucket.Options{Dir: filepath.Join(b.dir, "buckets")}, Clock: flowtest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), NewID: ident.New})
 	return b
 }
@@ -434,6 +446,17 @@ func TestACredentialThatNobodySends(t *testing.T) {
 		if err != nil || want == "" && len(out.Notices) != 0 || want != "" && !strings.Contains(strings.Join(out.Notices, " "), want) {
 			t.Errorf("%s: %+v, %v; want %q", scheme, out, err, want)
 		}
+	}
+}
+
+// TestAnEndpointThatIsShut is told of at the push.
+func TestAnEndpointThatIsShut(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.cards["/m.json"] = `{"name":"m","description":"d","url":"http://169.254.169.254/latest"}`
+	out, err := b.push(b.service(), func(in *registry.PushIn) { in.Body.Card = b.url + "/m.json" })
+	if err != nil || len(out.Notices) != 1 || !strings.Contains(out.Notices[0], "as it is now the agent cannot be called: ") || !strings.Contains(out.Notices[0], "169.254.169.254") {
+		t.Errorf("got %+v, %v; want it registered and a notice", out, err)
 	}
 }
 
