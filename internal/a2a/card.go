@@ -1,7 +1,6 @@
 package a2a
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -66,9 +65,7 @@ func noObject(b []byte) *Fault {
 	case len(b) == 0:
 		return fault(ErrCard, "it is empty")
 	case errors.As(err, &bad):
-		before := b[:min(int(bad.Offset), len(b))]
-		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')-1
-		return fault(ErrCard, "it is not valid JSON: line %d, column %d: %v", line, column, bad)
+		return fault(ErrCard, "it is not valid JSON at byte %d: %v", bad.Offset, bad)
 	}
 	return fault(ErrCard, "it is not a JSON object but %q", plain(string(b), maxSnippet))
 }

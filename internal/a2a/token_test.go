@@ -157,7 +157,7 @@ func TestFetchCard(t *testing.T) {
 		"page only":            {url: a, files: map[string]string{a: "<html>"}, want: []string{a}, err: a2a.ErrHTML},
 		"no name, then 404":    {url: "", files: map[string]string{a: `{"url":"https://a"}`}, want: []string{a, b}, err: a2a.ErrCard, text: "no name"},
 		"empty":                {url: a, files: map[string]string{a: " "}, want: []string{a}, err: a2a.ErrCard, text: "it is empty, at http://127.0.0.1:"},
-		"broken JSON":          {url: a, files: map[string]string{a: "{\n \"name\":}"}, want: []string{a}, err: a2a.ErrCard, text: "line 2, column 9"},
+		"broken JSON":          {url: a, files: map[string]string{a: "{\n \"name\":}"}, want: []string{a}, err: a2a.ErrCard, text: "not valid JSON at byte 11: invalid character '}'"},
 		"5 MB":                 {url: "", files: map[string]string{a: strings.Repeat(" ", 5<<20) + card}, want: []string{a}, err: a2a.ErrTooLarge},
 		"too deep":             {url: "", files: map[string]string{a: strings.Repeat("[", 10_000)}, want: []string{a}, err: a2a.ErrTooDeep},
 	} {

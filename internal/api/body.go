@@ -123,9 +123,7 @@ func checkJSON(b []byte) *Problem {
 
 // malformed says where a body goes wrong without repeating any of it.
 func malformed(b []byte, at int, what, fix string) *Problem {
-	at = min(at, len(b))
-	line := bytes.Count(b[:at], []byte("\n")) + 1
-	column := utf8.RuneCount(b[bytes.LastIndexByte(b[:at], '\n')+1:at]) + 1
+	line, column := flow.Place(b, at)
 	p := refuse(http.StatusBadRequest, fmt.Sprintf("%s: line %d, column %d", what, line, column), "body", fix)
 	p.Errors = []flow.Problem{{Field: "body", Message: what, Fix: fix, Line: line}}
 	return p

@@ -105,8 +105,8 @@ func where(b []byte, err error) string {
 	if !errors.As(err, &bad) {
 		return err.Error()
 	}
-	before := b[:min(int(bad.Offset), len(b))]
-	return fmt.Sprintf("line %d, column %d: %v", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')-1, bad)
+	line, column := flow.Place(b, int(bad.Offset)-1)
+	return fmt.Sprintf("line %d, column %d: %v", line, column, bad)
 }
 
 // jsonArg reads an argument that must be JSON; an empty one is nil.

@@ -78,3 +78,13 @@ func TestNoSourceIsNull(t *testing.T) {
 		}
 	}
 }
+
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	text := []byte("{\n é: x\n")
+	for at, want := range map[int][2]int{-1: {1, 1}, 0: {1, 1}, 1: {1, 2}, 2: {2, 1}, 5: {2, 3}, 9: {3, 1}, 99: {3, 1}} {
+		if line, column := flow.Place(text, at); line != want[0] || column != want[1] {
+			t.Errorf("%d: line %d, column %d, want %v", at, line, column, want)
+		}
+	}
+}

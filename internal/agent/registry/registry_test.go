@@ -420,7 +420,7 @@ func TestWhatIsSaidOfACard(t *testing.T) {
 		"agent.example.com":    "card: the agent card is not usable: agent.example.com cannot be fetched: not an absolute http or https URL (https://agent.example.com)",
 		"http://127.0.0.1:1":   "connection refused, at http://127.0.0.1:1/.well-known/agent-card.json (a URL at which this server reaches the agent)",
 		b.url + "/no/card":     "HTTP 404 Not Found: 404 page not found, at " + b.url + "/no/card (the URL of the agent's card, or the origin that has it at /.well-known/agent-card.json)",
-		b.url + "/broken.json": "it is not valid JSON: line 1, column 8: unexpected end of JSON input, at " + b.url + "/broken.json (a card with a name and a JSON-RPC endpoint)",
+		b.url + "/broken.json": "it is not valid JSON at byte 8: unexpected end of JSON input, at " + b.url + "/broken.json (a card with a name and a JSON-RPC endpoint)",
 	} {
 		_, err := b.push(s, func(in *registry.PushIn) { in.Body.Card = card })
 		if err == nil || !strings.Contains(err.Error(), want) {
