@@ -88,6 +88,36 @@ func TestReadAnswerRefuses(t *testing.T) {
 	}
 }
 
+// TestAnswersOfManyValues: a value of two bytes costs a hundred to read, so
+// that there is a bound on them; a text may be as long as an answer.
+func TestAnswersOfManyValues(t *testing.T) {
+	t.Parallel()
+	working := func(artifacts string) string {
+		return `{"result":{"id":"t","status":{"state":"working"},"artifacts":[` + artifacts + `]}}`
+	}
+	for name, c := range map[string]struct {
+		body string
+		err  error
+	}{
+		"numbers as parts": {working(`{"parts":[` + strings.Repeat("7,", maxValues+1) + `7]}`), ErrTooLarge},
+		"tiny data":        {working(`{"parts":[` + strings.Repeat(`{"data":1},`, maxValues+1) + `7]}`), ErrTooLarge},
+		"many, and fit":    {working(`{"parts":[` + strings.Repeat("7,", maxValues/2) + `7]}`), nil},
+		"commas in a text": {working(`{"parts":[{"text":"` + strings.Repeat(`,\"`, maxValues) + `"}]}`), nil},
+	} {
+		if a, err := read(c.body); !errors.Is(err, c.err) || c.err == nil && (err != nil || a.ID != "t") {
+			t.Errorf("%s: got %v, want %v", name, err, c.err)
+		}
+	}
+	if _, err := ParseCard([]byte(`{"name":"n","x":[` + strings.Repeat("7,", maxValues+1) + `7]}`)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a card: %v", err)
+	}
+	for _, nothing := range []string{`""`, `false`, `{}`, `0`, `[]`, `null`} {
+		if a, err := read(`{"error":` + nothing + `,"result":{"id":"t","status":{"state":"completed"}}}`); err != nil || a.State != StateCompleted {
+			t.Errorf("error %s beside a result: %+v, %v", nothing, a, err)
+		}
+	}
+}
+
 func TestStates(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]State{
@@ -123,7 +153,9 @@ func TestUsage(t *testing.T) {
 		"no total":       {in(`{"usage":{"input_tokens":3,"output_tokens":4}}`), Usage{3, 4, 0}, 7},
 		"prefixed":       {in(`{"https://x.example/ext/usage":{"prompt_tokens":3,"completion_tokens":"4","total_tokens":7}}`), Usage{3, 4, 7}, 7},
 		"adk":            {in(`{"adk_usage_metadata":{"promptTokenCount":3,"candidatesTokenCount":4,"totalTokenCount":7}}`), Usage{3, 4, 7}, 7},
-		"nonsense":       {in(`{"usage":{"inputTokens":-3,"outputTokens":1e300,"totalTokens":{}}}`), Usage{}, 0},
+		"nonsense":       {in(`{"usage":{"inputTokens":-3,"outputTokens":"NaN","totalTokens":{}}}`), Usage{}, 0},
+		"no end":         {in(`{"usage":{"inputTokens":1e300,"outputTokens":1e999,"totalTokens":"Infinity"}}`), Usage{1 << 53, 1 << 53, 0}, 1 << 54},
+		"in parts":       {in(`{"usage":{"totalTokens":1500.2}}`), Usage{Total: 1501}, 1501},
 		"not an object":  {in(`{"usage":7}`), Usage{}, 0},
 		"status message": {`{"id":"t","status":{"state":"completed","message":{"parts":[],"metadata":{"usage":{"totalTokens":5}}}}}`, Usage{Total: 5}, 5},
 		"largest counts": {`{"id":"t","status":{"state":"completed"},"metadata":{"usage":{"totalTokens":5}},"artifacts":[{"metadata":{"usage":{"totalTokens":6}}}]}`, Usage{Total: 6}, 6},

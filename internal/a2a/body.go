@@ -23,7 +23,9 @@ func (r *response) payload(maxDepth int) (result, id json.RawMessage, err error)
 		return nil, nil, fault(ErrTooLarge, "more than %d bytes", len(r.body)-1)
 	case tooDeep(body, maxDepth) && ok:
 		return nil, nil, fault(ErrTooDeep, "more than %d levels", maxDepth)
-	case r.tooLarge || tooDeep(body, maxDepth):
+	case tooMany(body) && ok:
+		return nil, nil, fault(ErrTooLarge, "more than %d values", maxValues)
+	case r.tooLarge || tooDeep(body, maxDepth) || tooMany(body):
 		return nil, nil, r.statusError(nil)
 	}
 	o := asObject(body)
@@ -53,6 +55,9 @@ func (r *response) spokenError(o object) error {
 		return nil
 	}
 	e := asObject(o["error"])
+	if len(e) == 0 && o.has("result") { // false, "" or {} beside what was asked for
+		return nil
+	}
 	if e == nil { // {"error": "words"}: of use only where no status speaks
 		if r.status > 299 {
 			return nil

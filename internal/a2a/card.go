@@ -78,6 +78,9 @@ func ParseCard(b []byte) (*Card, error) {
 	if tooDeep(b, maxCardDepth) {
 		return nil, fault(ErrTooDeep, "an agent card of more than %d levels", maxCardDepth)
 	}
+	if tooMany(b) {
+		return nil, fault(ErrTooLarge, "an agent card of more than %d values", maxValues)
+	}
 	o := asObject(b)
 	if o == nil {
 		return nil, noObject(b)

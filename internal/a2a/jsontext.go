@@ -3,6 +3,7 @@ package a2a
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ type object map[string]json.RawMessage
 // asObject reads raw as an object; nil if it is anything else.
 func asObject(raw json.RawMessage) object {
 	var o object
-	if json.Unmarshal(raw, &o) != nil {
+	if !begins(raw, '{') || json.Unmarshal(raw, &o) != nil {
 		return nil
 	}
 	return o
@@ -24,7 +25,7 @@ func asObject(raw json.RawMessage) object {
 // asList reads raw as an array; nil if it is anything else.
 func asList(raw json.RawMessage) []json.RawMessage {
 	var l []json.RawMessage
-	if json.Unmarshal(raw, &l) != nil {
+	if !begins(raw, '[') || json.Unmarshal(raw, &l) != nil {
 		return nil
 	}
 	return l
@@ -92,4 +93,47 @@ func tooDeep(b []byte, limit int) bool {
 
 func trimBOM(b []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(b), []byte("\xef\xbb\xbf")))
+}
+
+// begins tells cheaply what kind of value raw is: the parser's error costs
+// much more, and an agent can ask for millions of them.
+func begins(raw json.RawMessage, c byte) bool {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	return len(raw) > 0 && raw[0] == c
+}
+
+// maxValues bounds how many values an answer may have: one of two bytes costs
+// a hundred when it is read.
+const maxValues = 100_000
+
+// tooMany tells whether b has more values than are read.
+func tooMany(b []byte) bool {
+	if bytes.Count(b, []byte(",")) <= maxValues {
+		return false
+	}
+	n, inString := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case c == ',' && !inString:
+			n++
+		}
+	}
+	return n > maxValues
+}
+
+// count reads a number of tokens: a part of one is one, and what is larger
+// than a number can tell apart is that number. It is not ok for what is no
+// number, or below nothing.
+func count(raw json.RawMessage) (n int64, ok bool) {
+	const most = 1 << 53
+	text := strings.TrimSpace(strings.Trim(string(bytes.TrimSpace(raw)), `"`))
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || f < 0 || strings.ContainsAny(text, "xXpP_nN") { // no hexadecimal, no Inf, no NaN
+		return 0, false
+	}
+	return int64(min(math.Ceil(f), most)), true
 }

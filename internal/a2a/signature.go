@@ -76,6 +76,9 @@ func (p CardPolicy) signed(body []byte) ([]byte, error) {
 	if p.Signatures == "" || p.Signatures == SignaturesOff {
 		return body, nil
 	}
+	if tooMany(body) {
+		return nil, fault(ErrTooLarge, "an agent card of more than %d values", maxValues)
+	}
 	card := asObject(trimBOM(body))
 	list := asList(card["signatures"])
 	if card == nil || len(list) == 0 {

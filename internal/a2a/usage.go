@@ -36,8 +36,8 @@ func readUsage(metadata object) Usage {
 		}
 		var u Usage
 		for member, value := range asObject(raw) {
-			n, ok := number(value)
-			if !ok || n < 0 {
+			n, ok := count(value)
+			if !ok {
 				continue
 			}
 			switch squeeze(member) {

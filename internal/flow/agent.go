@@ -124,6 +124,7 @@ type TurnProgress struct {
 	Deadline  time.Time       `json:"deadline,omitzero"`   // of this try
 	Poll      time.Duration   `json:"poll,omitempty"`      // the last pause between polls
 	Lost      int             `json:"lost,omitempty"`      // polls in a row that did not know the task
+	Used      int64           `json:"used,omitempty"`      // tokens that the task under way has reported
 	Spent     int64           `json:"spent,omitempty"`     // tokens that tries which failed have reported
 	State     string          `json:"state,omitempty"`     // of the remote task, as it was last seen: TASK_STATE_WORKING
 	Seen      string          `json:"seen,omitempty"`      // a digest of the last progress that was published

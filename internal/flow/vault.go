@@ -147,6 +147,12 @@ type TurnWrite struct {
 	Close func(c Connection) (events []VaultEvent, warned bool)
 }
 
+// MaxEventPage is how many bytes of events are read at once, beside one more.
+const MaxEventPage = 8 << 20
+
+// Size is how many bytes of an event are somebody's own.
+func (e *VaultEvent) Size() int { return len(e.Payload) + len(e.Metadata) }
+
 // Alias is the part of an agent's id behind the public key.
 func Alias(agent string) string {
 	_, name, _ := strings.Cut(agent, ":")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -22,8 +23,8 @@ func scanAgent(r row) (flow.Agent, error) {
 }
 
 // PutAgent stores a version of an agent in the place of one of the same
-// version. Newest says of all versions that are there then which is called
-// from now on.
+// version. Newest says of all versions that are there then, in the order
+// pushed, which is called from now on.
 func (s *Store) PutAgent(ctx context.Context, a flow.Agent, newest func(versions []string) string, audit ...flow.Audit) error {
 	manifest, err := json.Marshal(a.Manifest)
 	if err != nil {
@@ -37,7 +38,7 @@ func (s *Store) PutAgent(ctx context.Context, a flow.Agent, newest func(versions
 		if err != nil {
 			return err
 		}
-		rs, err := t.query(ctx, `SELECT version FROM agents WHERE workspace_id = $1 AND agent_id = $2`, a.Workspace, a.ID)
+		rs, err := t.query(ctx, `SELECT version FROM agents WHERE workspace_id = $1 AND agent_id = $2 ORDER BY pushed_at, version`, a.Workspace, a.ID)
 		versions, err := collect(rs, err, scanText)
 		if err != nil {
 			return err
@@ -200,10 +201,20 @@ func (s *Store) Buckets(ctx context.Context, workspace string) ([]flow.Bucket, e
 // MoveConnections gives every connection of one agent to another, which is the
 // same agent under a new key: what was granted and spent goes along, and open
 // Jobs with their turns.
-func (s *Store) MoveConnections(ctx context.Context, workspace, from, to string, audit ...flow.Audit) error {
+func (s *Store) MoveConnections(ctx context.Context, workspace, from, to string, at time.Time, audit ...flow.Audit) error {
 	return s.write(ctx, func(ctx context.Context, t tx) error {
-		for _, table := range []string{`connections`, `turns`} {
-			if _, err := t.exec(ctx, `UPDATE `+table+` SET agent_id = $3 WHERE workspace_id = $1 AND agent_id = $2`, workspace, from, to); err != nil {
+		// A vault that let the new one in already keeps that connection, and the old one ends.
+		err := t.send(ctx, nil, `UPDATE connections SET revoked_at = COALESCE(revoked_at, $4) WHERE workspace_id = $1 AND agent_id = $2
+			AND vault_id IN (SELECT vault_id FROM connections WHERE workspace_id = $1 AND agent_id = $3)`, workspace, from, to, at.UnixMicro())
+		if err != nil {
+			return err
+		}
+		for _, q := range []string{
+			`UPDATE connections SET agent_id = $3 WHERE workspace_id = $1 AND agent_id = $2
+				AND vault_id NOT IN (SELECT vault_id FROM connections WHERE workspace_id = $1 AND agent_id = $3)`,
+			`UPDATE turns SET agent_id = $3 WHERE workspace_id = $1 AND agent_id = $2`,
+		} {
+			if err := t.send(ctx, nil, q, workspace, from, to); err != nil {
 				return err
 			}
 		}

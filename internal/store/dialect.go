@@ -68,6 +68,9 @@ type rows interface {
 	Close() error
 }
 
+// errFull is a scan's error that ends the reading of rows: there are enough.
+var errFull = errors.New("there are enough")
+
 // collect reads every row with scan. A query error or a scan error ends it.
 func collect[T any](rs rows, err error, scan func(row) (T, error)) ([]T, error) {
 	if err != nil {
@@ -77,6 +80,9 @@ func collect[T any](rs rows, err error, scan func(row) (T, error)) ([]T, error) 
 	var out []T
 	for rs.Next() {
 		v, err := scan(rs)
+		if errors.Is(err, errFull) {
+			return out, nil
+		}
 		if err != nil {
 			return nil, unavailable(err)
 		}

@@ -3,9 +3,9 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -117,7 +117,7 @@ func route(ctx context.Context, t tx, a *flow.VaultAppend, e flow.VaultEvent) (f
 	}
 	r.Job = &j
 	var open int64
-	if err := t.queryRow(ctx, `SELECT COUNT(*) FROM turns WHERE job_id = $1 AND status <> 'done'`, j.ID).Scan(&open); err != nil {
+	if err := t.queryRow(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM turns WHERE job_id = $1 AND status <> 'done' LIMIT 1) AS open`, j.ID).Scan(&open); err != nil {
 		return flow.Routed{}, err
 	}
 	r.Busy = open > 0
@@ -163,7 +163,7 @@ func appendAll(ctx context.Context, t tx, a *flow.VaultAppend, e flow.VaultEvent
 func insertEvents(ctx context.Context, t tx, events []flow.VaultEvent) error {
 	for i := range events {
 		e := &events[i]
-		body, err := json.Marshal(e)
+		body, err := flow.PlainJSON(e)
 		if err != nil {
 			return flow.Errorf(flow.CodeInternal, "an event cannot be written as JSON").Because(err)
 		}
@@ -222,7 +222,8 @@ func scanEvent(r row) (flow.VaultEvent, error) {
 	return e, err
 }
 
-// VaultEvents lists a vault's events in order.
+// VaultEvents lists a vault's events in order: fewer than asked for where
+// those are more than [flow.MaxEventPage].
 func (s *Store) VaultEvents(ctx context.Context, f flow.EventFilter) ([]flow.VaultEvent, error) {
 	var q strings.Builder
 	q.WriteString(`SELECT e.workspace_id, e.seq, e.body FROM vault_events e`)
@@ -241,8 +242,16 @@ func (s *Store) VaultEvents(ctx context.Context, f flow.EventFilter) ([]flow.Vau
 	add(`e.scope`, f.Scope)
 	add(`e.type`, f.Type)
 	add(`e.correlation`, indexed(f.Correlation))
+	var size int
 	rs, err := s.db.query(ctx, q.String()+where+` ORDER BY e.seq LIMIT $3`, args...)
-	return collect(rs, err, scanEvent)
+	return collect(rs, err, func(r row) (flow.VaultEvent, error) {
+		if size > flow.MaxEventPage {
+			return flow.VaultEvent{}, errFull
+		}
+		e, err := scanEvent(r)
+		size += e.Size()
+		return e, err
+	})
 }
 
 // VaultEvent reads an event of a vault by its id. It answers not_found.
@@ -292,39 +301,28 @@ func scanKept(r row) (kept, error) {
 	return v, err
 }
 
-// forget removes the oldest events of a vault, up to the first that is not
-// over.
+// forget removes what is over among the oldest events of a vault. One whose
+// turn is not done stays until that has been answered.
 func forget(ctx context.Context, t tx, v kept, now, limit int64) (int64, error) {
 	const perDay = int64(24 * 60 * 60 * 1_000_000)
-	rs, err := t.query(ctx, `SELECT seq, at FROM vault_events WHERE vault_id = $1 ORDER BY seq LIMIT $2`, v.vault, limit)
-	oldest, err := collect(rs, err, scanStamp)
-	if err != nil {
+	const window = 1000 // beside the limit: what is looked at behind what stays
+	const done = ` NOT EXISTS (SELECT 1 FROM turns t WHERE t.event_id = e.id AND t.status <> 'done')`
+	var last sql.NullInt64
+	before := now - v.days*perDay
+	err := t.queryRow(ctx, `SELECT MAX(seq) FROM (SELECT seq FROM (SELECT seq, id, at FROM vault_events WHERE vault_id = $1 ORDER BY seq LIMIT $2) AS e
+		WHERE at < $3 AND`+done+` ORDER BY seq LIMIT $4) AS oldest`, v.vault, limit+window, before, limit).Scan(&last)
+	if err != nil || !last.Valid {
 		return 0, err
 	}
-	if i := slices.IndexFunc(oldest, func(e stamp) bool { return e.at >= now-v.days*perDay }); i >= 0 {
-		oldest = oldest[:i]
-	}
-	if len(oldest) == 0 {
-		return 0, nil
-	}
+	const over = ` AS e WHERE vault_id = $1 AND seq <= $2 AND at < $3 AND` + done
 	for _, q := range []string{
-		`DELETE FROM turns WHERE status = 'done' AND event_id IN (SELECT id FROM vault_events WHERE vault_id = $1 AND seq <= $2)`,
-		`DELETE FROM vault_event_parents WHERE vault_id = $1 AND seq <= $2`,
-		`DELETE FROM vault_event_keys WHERE vault_id = $1 AND seq <= $2`,
-		`DELETE FROM vault_events WHERE vault_id = $1 AND seq <= $2`,
+		`DELETE FROM turns WHERE event_id IN (SELECT id FROM vault_events` + over + `)`,
+		`DELETE FROM vault_event_parents WHERE vault_id = $1 AND seq IN (SELECT seq FROM vault_events` + over + `)`,
+		`DELETE FROM vault_event_keys WHERE vault_id = $1 AND seq IN (SELECT seq FROM vault_events` + over + `)`,
 	} {
-		if err := t.send(ctx, nil, q, v.vault, oldest[len(oldest)-1].seq); err != nil {
+		if err := t.send(ctx, nil, q, v.vault, last.Int64, before); err != nil {
 			return 0, err
 		}
 	}
-	return int64(len(oldest)), nil
-}
-
-// stamp is when an event was appended.
-type stamp struct{ seq, at int64 }
-
-func scanStamp(r row) (stamp, error) {
-	var e stamp
-	err := r.Scan(&e.seq, &e.at)
-	return e, err
+	return t.exec(ctx, `DELETE FROM vault_events`+over, v.vault, last.Int64, before)
 }

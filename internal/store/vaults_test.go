@@ -224,13 +224,13 @@ func TestRetention(t *testing.T) {
 					Agent: agentID, EventID: e.ID, Status: status, Version: 1, CreatedAt: e.At}}
 			}}))
 		}
-		for _, want := range []int64{1, 1, 0} { // in batches of one; the last is behind one that stays
+		for _, want := range []int64{1, 1, 0} { // in batches of one: one stays until its turn is done, one is fresh
 			if got := must(s.Forget(t.Context(), at().UnixMicro(), 1)); got != want {
 				t.Errorf("forgot %d, want %d", got, want)
 			}
 		}
 		left := must(s.VaultEvents(t.Context(), flow.EventFilter{Vault: v.ID, Limit: 10}))
-		if len(left) != 2 || left[0].ID != "evt_2" || left[0].Seq != 3 {
+		if len(left) != 2 || left[0].ID != "evt_1" || left[1].ID != "evt_2" || left[1].Seq != 3 {
 			t.Errorf("left: %+v", left)
 		}
 		if left = must(s.VaultEvents(t.Context(), flow.EventFilter{Vault: other.ID, Limit: 10})); len(left) != 1 {
@@ -240,14 +240,50 @@ func TestRetention(t *testing.T) {
 		for _, turn := range must(s.Turns(t.Context(), "ws", job.ID, 10)) {
 			ids = append(ids, turn.ID)
 		}
-		same(t, "turns", ids, []string{"turn_1", "turn_2", "turn_3"})
-		if newest := must(s.Turns(t.Context(), "ws", job.ID, 2)); len(newest) != 2 || newest[0].ID != "turn_2" || newest[1].ID != "turn_3" {
+		same(t, "turns", ids, []string{"turn_1", "turn_2"})
+		if newest := must(s.Turns(t.Context(), "ws", job.ID, 2)); len(newest) != 2 || newest[0].ID != "turn_1" || newest[1].ID != "turn_2" {
 			t.Errorf("the newest two: %+v", newest)
 		}
 		again := event("evt_again")
 		must(s.AppendEvent(t.Context(), flow.VaultAppend{Event: again, Key: "evt_0", Digest: "other"})) // its key has gone, too
-		if got := must(s.Forget(t.Context(), at().Add(10*24*time.Hour).UnixMicro(), 100)); got != 3 {
-			t.Errorf("forgot %d of two vaults, want the 3 of one", got)
+		if got := must(s.Forget(t.Context(), at().Add(10*24*time.Hour).UnixMicro(), 100)); got != 2 {
+			t.Errorf("forgot %d of two vaults, want the 2 of one", got)
+		}
+	})
+}
+
+// One event of a clock that was ahead does not keep all that follow it.
+func TestRetentionBehindAnEventOfTheFuture(t *testing.T) {
+	onEach(t, func(t *testing.T, db Options) {
+		s, v, _ := vaulted(t, db)
+		for i, ahead := range []time.Duration{4 * 365 * 24 * time.Hour, 0, time.Hour} {
+			e := event(fmt.Sprintf("evt_%d", i))
+			e.At = at().Add(ahead)
+			must(s.AppendEvent(t.Context(), flow.VaultAppend{Event: e}))
+		}
+		if n := must(s.Forget(t.Context(), at().Add(30*24*time.Hour).UnixMicro(), 1000)); n != 2 {
+			t.Errorf("forgot %d, want 2", n)
+		}
+		if left := must(s.VaultEvents(t.Context(), flow.EventFilter{Vault: v.ID, Limit: 10})); len(left) != 1 || left[0].ID != "evt_0" {
+			t.Errorf("left: %+v", left)
+		}
+	})
+}
+
+// An owner who let the new id in before the old one was moved keeps that
+// connection, and the old one ends.
+func TestMoveOntoAConnection(t *testing.T) {
+	onEach(t, func(t *testing.T, db Options) {
+		s, v, c := vaulted(t, db)
+		fresh := must(s.Connect(t.Context(), flow.Connection{ID: "con_2", Workspace: "ws", Vault: v.ID, Agent: "cd:helper", Scopes: []string{"mail"}, GrantedBy: "p", CreatedAt: at()}))
+		for range 2 { // a rotation that goes on
+			if err := s.MoveConnections(t.Context(), "ws", agentID, "cd:helper", at().Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		same(t, "the new one", must(s.Connection(t.Context(), "ws", fresh.ID)), fresh)
+		if old := must(s.Connection(t.Context(), "ws", c.ID)); old.Agent != agentID || !old.RevokedAt.Equal(at().Add(time.Hour)) {
+			t.Errorf("the old one: %+v", old)
 		}
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -112,7 +114,7 @@ func (in NewEvent) digest() (sum [sha256.Size]byte, err error) {
 		d.UseNumber()
 		var v any
 		if err = d.Decode(&v); err == nil {
-			*raw, err = json.Marshal(v) // members in the order of their names
+			*raw, err = flow.PlainJSON(v) // members in the order of their names
 		}
 		if err != nil {
 			return sum, flow.Errorf(flow.CodeInvalid, "the event is not JSON").Because(err)
@@ -143,8 +145,8 @@ func (in *NewEvent) check(v flow.Vault, key string) error {
 		return bad("type", in.Type+" is published for agents only", "a type of your own")
 	case len(in.Parents) > maxParents:
 		return bad("parents", fmt.Sprintf("%d parents are too many", len(in.Parents)), fmt.Sprintf("at most %d", maxParents))
-	case len(key) > maxKey:
-		return bad("Idempotency-Key", "the key is too long", fmt.Sprintf("at most %d characters", maxKey))
+	case len(key) > maxKey || !utf8.ValidString(key) || strings.ContainsFunc(key, unicode.IsControl):
+		return bad("Idempotency-Key", "the key cannot be used", fmt.Sprintf("at most %d bytes of text", maxKey))
 	case in.Target != "" && !IsAgentID(in.Target):
 		return bad("target", fmt.Sprintf("%q is no agent's id", clip(in.Target)), "<pubkey>:<alias>, as agents list prints it")
 	}

@@ -41,10 +41,13 @@ func (s *Service) ListEvents(ctx context.Context, by flow.Caller, in *EventsIn) 
 	if err != nil {
 		return nil, err
 	}
-	out := &List[flow.VaultEvent]{Items: rows}
-	if len(rows) > limit {
-		out.Items = rows[:limit]
-		out.Next = strconv.FormatInt(rows[limit-1].Seq, 10)
+	size := 0
+	for i := range rows {
+		size += rows[i].Size()
+	}
+	out := &List[flow.VaultEvent]{Items: rows[:min(len(rows), limit)]}
+	if len(rows) > limit || size > flow.MaxEventPage {
+		out.Next = strconv.FormatInt(out.Items[len(out.Items)-1].Seq, 10)
 	}
 	if out.Items == nil {
 		out.Items = []flow.VaultEvent{}

@@ -363,6 +363,39 @@ func TestTwoChangesAtOnce(t *testing.T) {
 	}
 }
 
+// TestPagesOfLargeEvents: a page is bounded in bytes, too, and goes on; what is
+// in it is as long as what was sent.
+func TestPagesOfLargeEvents(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	payload := `{"a":"` + strings.Repeat("<", 1<<20-100) + `"}`
+	for range 20 {
+		b.append(vault.NewEvent{Type: "x", Payload: json.RawMessage(payload)})
+	}
+	in, pages, seq := &vault.EventsIn{ID: "notes", Limit: 1000}, 0, int64(0)
+	for {
+		l := must(b.s.ListEvents(t.Context(), b.ada, in))
+		pages++
+		size := 0
+		for _, e := range l.Items {
+			if seq++; e.Seq != seq || string(e.Payload) != payload {
+				t.Fatalf("event %d of %d bytes, want %d of %d", e.Seq, len(e.Payload), seq, len(payload))
+			}
+			size += len(e.Payload)
+		}
+		if size > flow.MaxEventPage+len(payload) {
+			t.Errorf("a page of %d bytes", size)
+		}
+		if l.Next == "" {
+			break
+		}
+		in.After = seq
+	}
+	if seq != 20 || pages < 3 {
+		t.Errorf("%d events in %d pages", seq, pages)
+	}
+}
+
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 	"time"
@@ -219,10 +220,18 @@ func readManifest(key string, body []byte, err error) (m flow.Manifest, why stri
 		return m, "it is of another kind than external"
 	case !isAlias(m.Alias) || !isVersion(m.Version) || manifestKey(m) != key:
 		return m, "its alias and version are not those of its place"
-	case m.AgentID != "" && !strings.HasSuffix(m.AgentID, ":"+m.Alias):
-		return m, "its agent id has another alias"
+	case m.AgentID != "" && !isID(m.AgentID, m.Alias):
+		return m, "its agent id is not that of an Agent Service's key and its alias"
 	case m.Card == "" || len(m.Card) > maxURL || m.IdleTimeout <= 0 || m.IdleTimeout > maxIdle || checkScopes(m.Scopes) != nil || len(m.Scopes) == 0:
 		return m, "its card, scopes or idle timeout are out of bounds"
 	}
 	return m, ""
+}
+
+// isID tells whether an id is that of a key, 64 hexadecimal digits in lower
+// case, and an alias.
+func isID(id, alias string) bool {
+	key, name, _ := strings.Cut(id, ":")
+	raw, err := hex.DecodeString(key)
+	return err == nil && len(raw) == 32 && strings.ToLower(key) == key && name == alias
 }

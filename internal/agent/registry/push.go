@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -260,9 +259,16 @@ func (r *Registry) called(ctx context.Context, workspace, id string) (string, er
 	return a.Manifest.Version, err
 }
 
-// highest is the highest of some versions.
+// highest is the highest of some versions; of those that differ in their build
+// metadata only, the last.
 func highest(versions []string) string {
-	return slices.MaxFunc(versions, func(a, b string) int { return semver.Compare("v"+a, "v"+b) })
+	best := versions[0]
+	for _, v := range versions[1:] {
+		if semver.Compare("v"+v, "v"+best) >= 0 {
+			best = v
+		}
+	}
+	return best
 }
 
 func manifestKey(m flow.Manifest) string {

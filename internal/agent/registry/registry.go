@@ -7,6 +7,7 @@ package registry
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/bucket"
@@ -23,7 +24,7 @@ type Agents interface {
 	AgentVersions(ctx context.Context, workspace, id string) ([]flow.Agent, error)
 	Agents(ctx context.Context, workspace string) ([]flow.Agent, error)
 	DeleteAgent(ctx context.Context, workspace, id string, audit ...flow.Audit) error
-	MoveConnections(ctx context.Context, workspace, from, to string, audit ...flow.Audit) error
+	MoveConnections(ctx context.Context, workspace, from, to string, at time.Time, audit ...flow.Audit) error
 }
 
 // Services keeps Agent Services and buckets.

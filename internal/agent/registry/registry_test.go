@@ -353,6 +353,8 @@ func TestReindex(t *testing.T) {
 		"e/1.0.0/manifest.json": strings.NewReplacer(`"x"`, `"e"`).Replace(good),
 		"f/1.0.0/manifest.json": strings.NewReplacer(`:x"`, `:f"`, `"x"`, `"f"`, `60`, `0`).Replace(good),
 		"g/1.0.0/manifest.json": strings.Repeat(" ", bucket.MaxObject+1),
+		"h/1.0.0/manifest.json": strings.NewReplacer(s.PublicKey+`:x"`, `:h"`, `"x"`, `"h"`).Replace(good),
+		"i/1.0.0/manifest.json": strings.NewReplacer(`:x"`, `:x:i"`, `"x"`, `"i"`).Replace(good),
 	}
 	for place, body := range bad {
 		put(place, body)
@@ -475,6 +477,11 @@ func TestVersionsPushedAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	for _, v := range []string{"1.12.0+1", "1.12.0+2"} { // of one precedence: the one that was pushed last
+		if out, err := b.push(s, func(in *registry.PushIn) { in.Body.Version = v; in.Body.Alias = "built" }); err != nil || out.Called != v {
+			t.Errorf("pushed %s: %+v, %v", v, out, err)
+		}
+	}
 	if a, err := b.r.GetAgent(t.Context(), b.ada, &registry.AgentIn{ID: "order-desk"}); err != nil || a.Version != "1.11.0" || len(a.Versions) != 12 {
 		t.Errorf("called: %+v, %v; want 1.11.0 of 12", a, err)
 	}

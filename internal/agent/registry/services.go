@@ -284,8 +284,9 @@ func (r *Registry) move(ctx context.Context, by flow.Caller, bucketID, from, to 
 			return err
 		}
 	}
-	did := by.Did("agents.move", "agent/"+to, r.c.Clock.Now(), map[string]any{"from": from})
-	if err := r.c.Agents.MoveConnections(ctx, by.Workspace, from, to, did); err != nil {
+	now := r.c.Clock.Now()
+	did := by.Did("agents.move", "agent/"+to, now, map[string]any{"from": from})
+	if err := r.c.Agents.MoveConnections(ctx, by.Workspace, from, to, now, did); err != nil {
 		return err
 	}
 	if err := r.c.Agents.DeleteAgent(ctx, by.Workspace, from); flow.CodeOf(err) != flow.CodeNotFound {

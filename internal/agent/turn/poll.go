@@ -32,6 +32,9 @@ func (s *session) poll(ctx context.Context) (time.Time, bool, error) {
 		s.cancelRemote(ctx)
 		return s.end(ctx, verdict{code: flow.TurnConnectionRevoked, why: "the agent's connection to this vault was revoked"})
 	}
+	if p.Deadline.Sub(now) > flow.TurnTimeout { // the clock was set back
+		p.Deadline = now.Add(flow.TurnTimeout)
+	}
 	if !now.Before(p.Deadline) {
 		return s.rejoin(ctx, now)
 	}
@@ -90,6 +93,7 @@ func (s *session) later() time.Time {
 func (s *session) heard(ctx context.Context, a *a2a.Answer) (time.Time, bool, error) {
 	p := &s.t.Progress
 	p.State = a.State.Wire()
+	p.Used = max(p.Used, a.Usage.Count()) // stored with whatever is stored next
 	switch {
 	case a.ContextID != "" && s.job.ContextID != "" && a.ContextID != s.job.ContextID:
 		return s.end(ctx, verdict{code: flow.TurnInvalidResponse, why: "the agent answered in another context", usage: a.Usage})
@@ -142,7 +146,12 @@ func (s *session) working(ctx context.Context, a *a2a.Answer) (time.Time, bool, 
 	}
 	if digest := progressDigest(a); digest != p.Seen && now.Sub(p.SeenAt).Abs() >= time.Second {
 		if e, ok := s.progress(a); ok {
-			w.Events = append(w.Events, e)
+			w.Close = func(c flow.Connection) ([]flow.VaultEvent, bool) {
+				if !c.RevokedAt.IsZero() {
+					return nil, false
+				}
+				return []flow.VaultEvent{e}, false
+			}
 			changed = true
 		}
 		p.Seen, p.SeenAt = digest, now

@@ -66,7 +66,7 @@ func (s *session) end(ctx context.Context, v verdict) (time.Time, bool, error) {
 	s.t.Status, s.t.NextAt, s.t.FinishedAt = flow.TurnDone, time.Time{}, now
 	said := s.answered(v)
 	id, warning := s.c.NewID("evt"), s.c.NewID("evt")
-	err := s.write(ctx, flow.TurnWrite{Job: s.kept(now), Spent: p.Spent + v.usage.Count(), Close: func(c flow.Connection) ([]flow.VaultEvent, bool) {
+	err := s.write(ctx, flow.TurnWrite{Job: s.kept(now), Spent: p.Spent + max(v.usage.Count(), p.Used), Close: func(c flow.Connection) ([]flow.VaultEvent, bool) {
 		payload := said
 		if !c.RevokedAt.IsZero() {
 			payload = s.withdrawn(payload)
@@ -79,9 +79,6 @@ func (s *session) end(ctx context.Context, v verdict) (time.Time, bool, error) {
 			"connectionId": c.ID, "spentTokens": c.Spent, "a2aTokens": c.Ceiling})
 		return append(events, warn), true
 	}})
-	if err == nil { // the Job's next one, if there is any
-		*s.t = flow.Turn{Job: s.t.Job, Workspace: s.t.Workspace, Agent: s.t.Agent}
-	}
 	return now, false, err
 }
 
@@ -102,7 +99,7 @@ func (s *session) answered(v verdict) answered {
 	}
 	out.Text = clean(a.Text())
 	out.Data, out.Actions = structured(a), actions(a)
-	if size := len(out.Text) + len(out.Data) + len(out.Actions); size > maxAnswer-4096 {
+	if size := len(out.Text) + 5*controls(out.Text) + len(out.Data) + len(out.Actions); size > maxAnswer-4096 {
 		out.Text, out.Data, out.Actions = "", nil, nil
 		out.Code, out.Error = flow.TurnInvalidResponse, fmt.Sprintf("the agent's answer of %d bytes does not fit an event, which holds %d", size, maxAnswer)
 	}
@@ -119,9 +116,9 @@ func (s *session) withdrawn(a answered) answered {
 
 // event makes an event of the agent's that follows the one that asked.
 func (s *session) event(id, kind string, payload any) flow.VaultEvent {
-	body, err := json.Marshal(payload)
+	body, err := flow.PlainJSON(payload)
 	if err != nil { // an agent's JSON is read before it comes here
-		body = json.RawMessage(`{}`)
+		body = []byte(`{}`)
 	}
 	return flow.VaultEvent{ID: id, Workspace: s.t.Workspace, Vault: s.t.Vault, Scope: s.t.Scope, Type: kind, Payload: body, Metadata: s.ask.Echo(),
 		Parents: []string{s.t.EventID}, Author: flow.EventAuthor{Kind: flow.AuthorAgent, ID: s.t.Agent}, At: s.c.Clock.Now()}
@@ -190,4 +187,14 @@ func clip(s string, n int) string {
 		s = s[:len(s)-1]
 	}
 	return s + mark
+}
+
+// controls counts the characters of which JSON makes six bytes, at most.
+func controls(s string) (n int) {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] == '"' || s[i] == '\\' || s[i] == 0xe2 {
+			n++
+		}
+	}
+	return n
 }

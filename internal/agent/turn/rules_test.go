@@ -442,7 +442,7 @@ func TestAnAgentWhoseKeyIsRotated(t *testing.T) {
 	}
 	fresh := strings.Repeat("cd", 32) + ":helper"
 	a.ID, a.Manifest.AgentID = fresh, fresh
-	for _, err := range []error{b.store.PutAgent(t.Context(), a, slices.Max[[]string]), b.store.MoveConnections(t.Context(), "ws", agentID, fresh), b.store.DeleteAgent(t.Context(), "ws", agentID)} {
+	for _, err := range []error{b.store.PutAgent(t.Context(), a, slices.Max[[]string]), b.store.MoveConnections(t.Context(), "ws", agentID, fresh, time.Now()), b.store.DeleteAgent(t.Context(), "ws", agentID)} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"container/heap"
+	"context"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -10,14 +11,18 @@ import (
 // entry is a Job with a turn that is not done. It stands in the heap, or in a
 // lane, or somebody works at it.
 type entry struct {
-	job   string
-	turn  flow.Turn // without an id: still to be read
-	due   time.Time
-	index int  // in the heap; -1 outside
-	busy  bool // in a lane or worked at
-	more  bool // another turn of the Job was appended meanwhile
-	fails int  // of the database, in a row
-	flaps int  // answers to polls that could not be used, in a row
+	job       string
+	turn      flow.Turn // without an id: still to be read
+	due       time.Time
+	index     int             // in the heap; -1 outside
+	busy      bool            // in a lane or worked at
+	more      bool            // another turn of the Job was appended meanwhile
+	fails     int             // of the database, in a row
+	unwritten *flow.TurnWrite // what the database has not taken yet
+
+	connection string                  // of a message that is being sent
+	giveUp     context.CancelCauseFunc // which ends it
+	flaps      int                     // answers to polls that could not be used, in a row
 }
 
 // polls reports whether what the entry has to do next is a poll.

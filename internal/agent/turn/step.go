@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -17,6 +18,7 @@ const (
 	pollFactor = 1.5
 
 	requestTimeout = 30 * time.Second // of a poll, and of reading a card
+	maxPause       = time.Minute      // more than any pause between tries
 	storePause     = 200 * time.Millisecond
 	storeMost      = 30 * time.Second
 )
@@ -56,6 +58,11 @@ func (d *Driver) step(e *entry) (next time.Time, done bool) {
 // advance does what is next. Its error is the database's; what an agent does
 // wrong is written into the turn.
 func (d *Driver) advance(ctx context.Context, e *entry) (time.Time, bool, error) {
+	if e.unwritten != nil {
+		s := &session{Driver: d, e: e, t: &e.turn}
+		err := s.commit(ctx)
+		return e.turn.NextAt, false, err
+	}
 	if e.turn.ID == "" {
 		t, err := d.c.Store.NextTurn(ctx, e.job)
 		if flow.CodeOf(err) == flow.CodeNotFound {
@@ -119,11 +126,25 @@ func (s *session) read(ctx context.Context) error {
 func (s *session) write(ctx context.Context, w flow.TurnWrite) error {
 	w.Turn = *s.t
 	w.Turn.Version++
-	events, err := s.c.Store.WriteTurn(ctx, w)
+	s.e.unwritten = &w
+	return s.commit(ctx)
+}
+
+// commit writes what is not written yet. It is kept while the database is
+// away: what was heard of an agent is not asked for again.
+func (s *session) commit(ctx context.Context) error {
+	w := s.e.unwritten
+	events, err := s.c.Store.WriteTurn(ctx, *w)
+	if code := flow.CodeOf(err); err == nil || code == flow.CodeStale || code == flow.CodeNotFound {
+		s.e.unwritten = nil
+	}
 	if err != nil {
 		return err
 	}
 	*s.t = w.Turn
+	if w.Turn.Status == flow.TurnDone { // the Job's next one, if there is any
+		*s.t = flow.Turn{Job: w.Turn.Job, Workspace: w.Turn.Workspace, Agent: w.Turn.Agent}
+	}
 	s.c.Feed.Published(events)
 	return nil
 }
@@ -152,6 +173,9 @@ func (s *session) begin(ctx context.Context) (time.Time, bool, error) {
 	}
 	p := &s.t.Progress
 	if s.t.Status == flow.TurnQueued || !now.Before(p.Deadline) { // else a try goes on whose message may have arrived
+		if p.Try >= flow.TurnTries {
+			return s.end(ctx, verdict{code: flow.TurnTimedOut, why: "the agent has not answered in time"})
+		}
 		p.Try++
 		p.Deadline = now.Add(flow.TurnTimeout)
 	}
@@ -163,17 +187,48 @@ func (s *session) begin(ctx context.Context) (time.Time, bool, error) {
 		return s.failed(ctx, *bad)
 	}
 	s.t.Status, s.t.NextAt = flow.TurnSending, time.Time{}
-	if err := s.write(ctx, flow.TurnWrite{}); err != nil { // before the first byte
+	revoked := false // while the card was read
+	look := func(c flow.Connection) ([]flow.VaultEvent, bool) { revoked = !c.RevokedAt.IsZero(); return nil, false }
+	if err := s.write(ctx, flow.TurnWrite{Close: look}); err != nil { // before the first byte
 		return time.Time{}, false, err
 	}
-	limit, cancel := context.WithTimeout(ctx, p.Deadline.Sub(now))
-	defer cancel()
-	answer, route, err := s.c.Wire.Send(limit, s.t.Workspace, target, s.message())
+	if revoked {
+		return s.end(ctx, verdict{code: flow.TurnConnectionRevoked, why: "the agent's connection to this vault was revoked"})
+	}
+	answer, route, err := s.send(ctx, p.Deadline.Sub(now), target)
+	if errors.Is(err, errRevoked) {
+		return s.end(ctx, verdict{code: flow.TurnConnectionRevoked, why: "the agent's connection to this vault was revoked"})
+	}
 	if err != nil {
 		return s.failed(ctx, judge(err))
 	}
 	s.way.Route = route
 	return s.heard(ctx, answer)
+}
+
+// errRevoked ends a message that an agent holds: its connection was revoked.
+var errRevoked = errors.New("the connection was revoked")
+
+// send sends the message, until the agent may not be asked any more.
+func (s *session) send(ctx context.Context, most time.Duration, target a2a.Target) (*a2a.Answer, a2a.Route, error) {
+	limit, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	held, giveUp := context.WithCancelCause(limit)
+	defer giveUp(nil)
+	s.hold(s.e, s.t.Connection, giveUp)
+	defer s.hold(s.e, "", nil)
+	answer, route, err := s.c.Wire.Send(held, s.t.Workspace, target, s.message())
+	if err != nil && errors.Is(context.Cause(held), errRevoked) {
+		err = errRevoked
+	}
+	return answer, route, err
+}
+
+// hold keeps with an entry how what it sends is given up; nil when it is done.
+func (d *Driver) hold(e *entry, connection string, giveUp context.CancelCauseFunc) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e.connection, e.giveUp = connection, giveUp
 }
 
 // barred says why an agent may not be asked now; "" if it may. A turn that has

@@ -124,7 +124,7 @@ func (d *Driver) Start(ctx context.Context) error {
 		}
 		if e.index < 0 && !e.busy {
 			e.turn, e.due = t, t.NextAt
-			if t.Status != flow.TurnQueued {
+			if t.Status != flow.TurnQueued || t.NextAt.Sub(d.c.Clock.Now()) > maxPause { // or the clock was set back
 				e.due = time.Time{} // what was under way is looked at again at once
 			}
 			d.due.put(e)
@@ -184,8 +184,11 @@ func (d *Driver) Revoked(connection string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range d.jobs {
-		if e.turn.Connection == connection && e.index >= 0 {
+		switch {
+		case e.index >= 0 && e.turn.Connection == connection:
 			d.due.move(e, time.Time{})
+		case e.giveUp != nil && e.connection == connection:
+			e.giveUp(errRevoked)
 		}
 	}
 	d.wake()

@@ -41,7 +41,7 @@ func judge(err error) verdict {
 	var status *a2a.StatusError
 	switch {
 	case errors.Is(err, a2a.ErrToken):
-		v.code, v.final = flow.TurnAuthUnavailable, true
+		v.code, v.final = flow.TurnAuthUnavailable, flow.CodeOf(err) != flow.CodeUnavailable
 	case errors.Is(err, a2a.ErrNoRoute):
 		v.code, v.final = flow.TurnCardInvalid, true
 	case errors.Is(err, a2a.ErrTimeout):
@@ -97,7 +97,7 @@ func (s *session) failed(ctx context.Context, v verdict) (time.Time, bool, error
 	pause := tryPauses()[min(p.Try, len(tryPauses()))-1]
 	pause += time.Duration(s.c.Jitter() * float64(pause) / 2)
 	p.Failed, p.Code = clip(v.why, maxWhy), v.code
-	p.Spent += v.usage.Count()
+	p.Spent, p.Used = p.Spent+max(v.usage.Count(), p.Used), 0
 	if v.again {
 		p.MessageID, p.TaskID = "", ""
 	}
