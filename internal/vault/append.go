@@ -20,8 +20,8 @@ const (
 	maxPayload  = 1 << 20  // bytes
 	maxMetadata = 64 << 10 // bytes
 	maxParents  = 64
-	maxType     = 200 // characters
-	maxKey      = 200 // characters of an idempotency key
+	maxType     = 200 // bytes
+	maxKey      = 200 // bytes of an idempotency key, and of a conversation
 	maxDepth    = 100
 )
 
@@ -56,19 +56,24 @@ func (s *Service) Append(ctx context.Context, by flow.Caller, in *AppendIn) (*fl
 		return nil, err
 	}
 	if strings.HasPrefix(in.Key, StepKeys) {
-		return nil, flow.Errorf(flow.CodeInvalid, "keys that begin with %s are those of workflow steps", StepKeys).At("Idempotency-Key").Right("a key of your own")
+		return nil, flow.Errorf(flow.CodeInvalid, "keys that begin with %s are those of workflow steps", StepKeys).At("Idempotency-Key").
+			Right("a key of your own")
 	}
-	return s.publish(ctx, by.Workspace, in.ID, in.Body, flow.EventAuthor{Kind: flow.AuthorPerson, ID: by.Person}, hex.EncodeToString(person.PublicKey), in.Key, &by)
+	author := flow.EventAuthor{Kind: flow.AuthorPerson, ID: by.Person}
+	return s.publish(ctx, by.Workspace, in.ID, in.Body, author, hex.EncodeToString(person.PublicKey), in.Key, &by)
 }
 
 // Publish appends an event on somebody's behalf: a run's, with the public key
-// of the person who started it, or "" for a schedule.
-func (s *Service) Publish(ctx context.Context, workspace, vault string, in NewEvent, author flow.EventAuthor, onBehalfOf, key string) (*flow.VaultEvent, error) {
+// of the person who started it, or "" for a schedule. It answers as
+// [Service.Append] does.
+func (s *Service) Publish(ctx context.Context, workspace, vault string, in NewEvent, author flow.EventAuthor, onBehalfOf, key string,
+) (*flow.VaultEvent, error) {
 	return s.publish(ctx, workspace, vault, in, author, onBehalfOf, key, nil)
 }
 
 // publish appends an event; what a caller appends is on the audit record.
-func (s *Service) publish(ctx context.Context, workspace, vault string, in NewEvent, author flow.EventAuthor, onBehalfOf, key string, by *flow.Caller) (*flow.VaultEvent, error) {
+func (s *Service) publish(ctx context.Context, workspace, vault string, in NewEvent, author flow.EventAuthor, onBehalfOf, key string, by *flow.Caller,
+) (*flow.VaultEvent, error) {
 	v, err := s.c.Vaults.Vault(ctx, workspace, vault)
 	if err != nil {
 		return nil, err
@@ -139,7 +144,7 @@ func (in *NewEvent) check(v flow.Vault, key string) error {
 	switch {
 	case !slices.Contains(v.Scopes, in.Scope):
 		return bad("scope", fmt.Sprintf("the vault has no scope %q", clip(in.Scope)), "one of "+strings.Join(v.Scopes, ", "))
-	case in.Type == "" || len(in.Type) > maxType || strings.ContainsFunc(in.Type, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+	case !isType(in.Type):
 		return bad("type", fmt.Sprintf("%q is no event type", clip(in.Type)), fmt.Sprintf("a word such as question.asked, of at most %d characters", maxType))
 	case in.Type == flow.EventAgentAnswered || in.Type == flow.EventAgentProgress || in.Type == flow.EventAgentCeilingWarning:
 		return bad("type", in.Type+" is published for agents only", "a type of your own")
@@ -168,6 +173,13 @@ func (in *NewEvent) check(v flow.Vault, key string) error {
 		return bad("metadata.conversation", "it must be a text", fmt.Sprintf("of at most %d characters", maxKey))
 	}
 	return nil
+}
+
+// isType checks an event's type: one word without spaces and control
+// characters.
+func isType(s string) bool {
+	odd := func(r rune) bool { return r <= ' ' || r == 0x7f }
+	return s != "" && len(s) <= maxType && !strings.ContainsFunc(s, odd)
 }
 
 // object checks that raw is a JSON object within bounds, and writes it without

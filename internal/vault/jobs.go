@@ -76,10 +76,7 @@ func (s *Service) ListJobs(ctx context.Context, by flow.Caller, in *JobsIn) (*Li
 	if err != nil {
 		return nil, err
 	}
-	limit := min(max(in.Limit, 1), 1000)
-	if in.Limit == 0 {
-		limit = 100
-	}
+	limit := pageSize(in.Limit)
 	rows, err := s.c.Jobs.Jobs(ctx, by.Workspace, v.ID, in.Before, limit+1)
 	if err != nil {
 		return nil, err

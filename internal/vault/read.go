@@ -32,10 +32,7 @@ func (s *Service) ListEvents(ctx context.Context, by flow.Caller, in *EventsIn) 
 		return nil, err
 	}
 	s.sweep()
-	limit := min(max(in.Limit, 1), 1000)
-	if in.Limit == 0 {
-		limit = 100
-	}
+	limit := pageSize(in.Limit)
 	rows, err := s.c.Events.VaultEvents(ctx, flow.EventFilter{Vault: v.ID, After: in.After, Scope: in.Scope, Type: in.Type,
 		Correlation: in.Correlation, Parent: in.Parent, Limit: limit + 1})
 	if err != nil {

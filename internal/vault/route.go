@@ -2,6 +2,7 @@ package vault
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/ident"
@@ -10,12 +11,14 @@ import (
 // router decides what becomes of a targeted event: a turn of the agent's in
 // its Job, or an answer at once. It asks nobody.
 type router struct {
-	now   flow.Clock
+	clock flow.Clock
 	newID ident.Generator
 }
 
+// route gives the turn and its Job, or the answer that refuses. A Job whose
+// idle timeout is over ends, unless a turn of it goes on.
 func (r router) route(in flow.Routing) flow.Routed {
-	c, e, now := in.Connection, in.Event, r.now.Now()
+	c, e, now := in.Connection, in.Event, r.clock.Now()
 	switch {
 	case in.Agent == nil:
 		return r.refused(e, "the agent is not registered in this workspace")
@@ -35,7 +38,7 @@ func (r router) route(in flow.Routing) flow.Routed {
 	}
 	if job == nil {
 		job = &flow.Job{ID: r.newID("job"), Workspace: e.Workspace, Connection: c.ID, Vault: e.Vault, Scope: e.Scope, Key: e.Conversation(),
-			Idle: seconds(in.Agent.Manifest.IdleTimeout)}
+			Idle: idleTimeout(in.Agent.Manifest)}
 	} else {
 		kept := *job
 		job = &kept
@@ -47,10 +50,19 @@ func (r router) route(in flow.Routing) flow.Routed {
 	return out
 }
 
+// idleTimeout is how long a Job of the agent's survives without events.
+func idleTimeout(m flow.Manifest) time.Duration {
+	if m.IdleTimeout <= 0 {
+		return flow.DefaultIdleTimeout
+	}
+	return time.Duration(m.IdleTimeout) * time.Second
+}
+
 // refused answers an event that no agent may see.
 func (r router) refused(e flow.VaultEvent, why string) flow.Routed {
-	payload := map[string]string{"agentId": e.Target, "agent": flow.Alias(e.Target), "text": "", "state": "", "jobId": "", "taskId": "", "error": why, "code": flow.TurnNotConnected}
+	payload := map[string]string{"agentId": e.Target, "agent": flow.Alias(e.Target), "text": "", "state": "", "jobId": "", "taskId": "",
+		"error": why, "code": flow.TurnNotConnected}
 	body, _ := json.Marshal(payload) // strings always marshal
 	return flow.Routed{Answer: &flow.VaultEvent{ID: r.newID("evt"), Workspace: e.Workspace, Vault: e.Vault, Scope: e.Scope, Type: flow.EventAgentAnswered,
-		Payload: body, Metadata: e.Echo(), Parents: []string{e.ID}, Author: flow.EventAuthor{Kind: flow.AuthorSystem, ID: "longstop"}, At: r.now.Now()}}
+		Payload: body, Metadata: e.Echo(), Parents: []string{e.ID}, Author: flow.EventAuthor{Kind: flow.AuthorSystem, ID: "longstop"}, At: r.clock.Now()}}
 }

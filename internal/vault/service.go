@@ -105,6 +105,15 @@ type List[T any] struct {
 	Next  string `json:"next" doc:"Cursor of the next page; empty at the end."`
 }
 
+// pageSize is how many items a page has that was asked for with a limit: from 1
+// to 1000, and 100 for 0.
+func pageSize(limit int) int {
+	if limit == 0 {
+		return 100
+	}
+	return min(max(limit, 1), 1000)
+}
+
 // None is the input of an operation that takes nothing, and the output of one
 // that has nothing to say.
 type None struct{}
