@@ -22,6 +22,10 @@ func scanAgent(r row) (flow.Agent, error) {
 	return a, json.Unmarshal([]byte(manifest), &a.Manifest)
 }
 
+func noAgent(id string) *flow.Error {
+	return flow.Errorf(flow.CodeNotFound, "there is no agent %q", id)
+}
+
 // PutAgent stores a version of an agent in the place of one of the same
 // version. Newest says of all versions that are there then, in the order
 // pushed, which is called from now on.
@@ -31,7 +35,8 @@ func (s *Store) PutAgent(ctx context.Context, a flow.Agent, newest func(versions
 		return flow.Errorf(flow.CodeInternal, "a manifest cannot be written as JSON").Because(err)
 	}
 	return s.write(ctx, func(ctx context.Context, t tx) error {
-		_, err := t.exec(ctx, `INSERT INTO agents (workspace_id, agent_id, version, service, newest, manifest, pushed_by, pushed_at) VALUES ($1, $2, $3, $4, 0, $5, $6, $7)
+		_, err := t.exec(ctx, `INSERT INTO agents (workspace_id, agent_id, version, service, newest, manifest, pushed_by, pushed_at)
+			VALUES ($1, $2, $3, $4, 0, $5, $6, $7)
 			ON CONFLICT (workspace_id, agent_id, version) DO UPDATE SET service = excluded.service, manifest = excluded.manifest,
 				pushed_by = excluded.pushed_by, pushed_at = excluded.pushed_at`,
 			a.Workspace, a.ID, a.Manifest.Version, a.Service, string(manifest), a.PushedBy, a.PushedAt.UnixMicro())
@@ -43,7 +48,8 @@ func (s *Store) PutAgent(ctx context.Context, a flow.Agent, newest func(versions
 		if err != nil {
 			return err
 		}
-		return t.send(ctx, nil, `UPDATE agents SET newest = CASE WHEN version = $3 THEN 1 ELSE 0 END WHERE workspace_id = $1 AND agent_id = $2`, a.Workspace, a.ID, newest(versions))
+		return t.send(ctx, nil, `UPDATE agents SET newest = CASE WHEN version = $3 THEN 1 ELSE 0 END WHERE workspace_id = $1 AND agent_id = $2`,
+			a.Workspace, a.ID, newest(versions))
 	}, audit...)
 }
 
@@ -59,7 +65,7 @@ func (s *Store) AgentVersions(ctx context.Context, workspace, id string) ([]flow
 	rs, err := s.db.query(ctx, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND agent_id = $2 ORDER BY pushed_at, version`, workspace, id)
 	out, err := collect(rs, err, scanAgent)
 	if err == nil && len(out) == 0 {
-		return nil, flow.Errorf(flow.CodeNotFound, "there is no agent %q", id)
+		return nil, noAgent(id)
 	}
 	return out, err
 }
@@ -67,13 +73,7 @@ func (s *Store) AgentVersions(ctx context.Context, workspace, id string) ([]flow
 // Agent reads the version of an agent that is called. It answers not_found.
 func (s *Store) Agent(ctx context.Context, workspace, id string) (flow.Agent, error) {
 	a, err := scanAgent(s.db.queryRow(ctx, `SELECT `+agentColumns+` FROM agents WHERE workspace_id = $1 AND agent_id = $2 AND newest = 1`, workspace, id))
-	if noRows(err) {
-		return a, flow.Errorf(flow.CodeNotFound, "there is no agent %q", id)
-	}
-	if err != nil {
-		return a, unavailable(err)
-	}
-	return a, nil
+	return found(a, err, func() *flow.Error { return noAgent(id) })
 }
 
 // Agents lists a workspace's agents, each in the version that is called, by
@@ -88,7 +88,7 @@ func (s *Store) DeleteAgent(ctx context.Context, workspace, id string, audit ...
 	return s.write(ctx, func(ctx context.Context, t tx) error {
 		n, err := t.exec(ctx, `DELETE FROM agents WHERE workspace_id = $1 AND agent_id = $2`, workspace, id)
 		if err == nil && n == 0 {
-			return flow.Errorf(flow.CodeNotFound, "there is no agent %q", id)
+			return noAgent(id)
 		}
 		return err
 	}, audit...)
@@ -137,13 +137,9 @@ func onlyDefault(ctx context.Context, t tx, table, column, workspace, id string,
 // for signing only. It answers not_found.
 func (s *Store) Service(ctx context.Context, workspace, publicKey string) (flow.AgentService, error) {
 	v, err := scanService(s.db.queryRow(ctx, `SELECT `+serviceColumns+` FROM agent_services WHERE public_key = $1 AND (workspace_id = $2 OR $2 = '')`, publicKey, workspace))
-	if noRows(err) {
-		return v, flow.Errorf(flow.CodeNotFound, "there is no Agent Service %q here", publicKey)
-	}
-	if err != nil {
-		return v, unavailable(err)
-	}
-	return v, nil
+	return found(v, err, func() *flow.Error {
+		return flow.Errorf(flow.CodeNotFound, "there is no Agent Service %q here", publicKey)
+	})
 }
 
 // Services lists Agent Services, of a workspace or with an empty one of all,
@@ -183,13 +179,7 @@ func (s *Store) PutBucket(ctx context.Context, v flow.Bucket, audit ...flow.Audi
 // Bucket reads a bucket. It answers not_found.
 func (s *Store) Bucket(ctx context.Context, workspace, id string) (flow.Bucket, error) {
 	v, err := scanBucket(s.db.queryRow(ctx, `SELECT `+bucketColumns+` FROM buckets WHERE id = $1 AND workspace_id = $2`, id, workspace))
-	if noRows(err) {
-		return v, flow.Errorf(flow.CodeNotFound, "there is no bucket %q", id)
-	}
-	if err != nil {
-		return v, unavailable(err)
-	}
-	return v, nil
+	return found(v, err, func() *flow.Error { return flow.Errorf(flow.CodeNotFound, "there is no bucket %q", id) })
 }
 
 // Buckets lists a workspace's buckets, oldest first.

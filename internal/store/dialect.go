@@ -94,6 +94,17 @@ func collect[T any](rs rows, err error, scan func(row) (T, error)) ([]T, error) 
 	return out, nil
 }
 
+// found is the one row that was read: missing's error if there is none.
+func found[T any](v T, err error, missing func() *flow.Error) (T, error) {
+	switch {
+	case noRows(err):
+		return v, missing()
+	case err != nil:
+		return v, unavailable(err)
+	}
+	return v, nil
+}
+
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) || errors.Is(err, pgx.ErrNoRows) }
 
 // micros is an instant as it is stored; the zero time is NULL.

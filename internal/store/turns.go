@@ -32,13 +32,7 @@ func putJob(ctx context.Context, t tx, j *flow.Job) error {
 // It answers not_found.
 func (s *Store) Job(ctx context.Context, workspace, id string) (flow.Job, error) {
 	j, err := scanJob(s.db.queryRow(ctx, `SELECT `+jobColumns+` FROM jobs WHERE id = $1 AND (workspace_id = $2 OR $2 = '')`, id, workspace))
-	if noRows(err) {
-		return j, flow.Errorf(flow.CodeNotFound, "there is no job %q", id)
-	}
-	if err != nil {
-		return j, unavailable(err)
-	}
-	return j, nil
+	return found(j, err, func() *flow.Error { return flow.Errorf(flow.CodeNotFound, "there is no job %q", id) })
 }
 
 // Jobs lists a vault's jobs, newest first: those before the id before.
@@ -46,18 +40,21 @@ func (s *Store) Jobs(ctx context.Context, workspace, vault, before string, limit
 	if before == "" {
 		before = "~" // after every id
 	}
-	rs, err := s.db.query(ctx, `SELECT `+jobColumns+` FROM jobs WHERE workspace_id = $1 AND vault_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4`, workspace, vault, before, limit)
+	rs, err := s.db.query(ctx, `SELECT `+jobColumns+` FROM jobs WHERE workspace_id = $1 AND vault_id = $2 AND id < $3 ORDER BY id DESC LIMIT $4`,
+		workspace, vault, before, limit)
 	return collect(rs, err, scanJob)
 }
 
-const turnColumns = `id, workspace_id, job_id, connection_id, vault_id, scope, agent_id, event_id, event_seq, status, version, progress, next_at, created_at, finished_at`
+const turnColumns = `id, workspace_id, job_id, connection_id, vault_id, scope, agent_id, event_id, event_seq,
+	status, version, progress, next_at, created_at, finished_at`
 
 func scanTurn(r row) (flow.Turn, error) {
 	var v flow.Turn
 	var status, progress string
 	var created int64
 	var next, finished sql.NullInt64
-	err := r.Scan(&v.ID, &v.Workspace, &v.Job, &v.Connection, &v.Vault, &v.Scope, &v.Agent, &v.EventID, &v.EventSeq, &status, &v.Version, &progress, &next, &created, &finished)
+	err := r.Scan(&v.ID, &v.Workspace, &v.Job, &v.Connection, &v.Vault, &v.Scope, &v.Agent, &v.EventID, &v.EventSeq,
+		&status, &v.Version, &progress, &next, &created, &finished)
 	if err != nil {
 		return v, err
 	}
@@ -134,7 +131,9 @@ func settle(ctx context.Context, t tx, w *flow.TurnWrite) ([]flow.VaultEvent, er
 	if w.Spent == 0 && !warned {
 		return events, nil
 	}
-	return events, t.send(ctx, nil, `UPDATE connections SET spent = CASE WHEN spent > 9223372036854775807 - $2 THEN 9223372036854775807 ELSE spent + $2 END, warned = CASE WHEN $3 = 1 THEN 1 ELSE warned END WHERE id = $1`, c.ID, w.Spent, flag(warned))
+	return events, t.send(ctx, nil, `UPDATE connections SET
+		spent = CASE WHEN spent > 9223372036854775807 - $2 THEN 9223372036854775807 ELSE spent + $2 END,
+		warned = CASE WHEN $3 = 1 THEN 1 ELSE warned END WHERE id = $1`, c.ID, w.Spent, flag(warned))
 }
 
 // number appends events behind what their vault holds.
@@ -157,13 +156,7 @@ func number(ctx context.Context, t tx, vault string, events []flow.VaultEvent) e
 // It answers not_found.
 func (s *Store) Turn(ctx context.Context, workspace, id string) (flow.Turn, error) {
 	v, err := scanTurn(s.db.queryRow(ctx, `SELECT `+turnColumns+` FROM turns WHERE id = $1 AND (workspace_id = $2 OR $2 = '')`, id, workspace))
-	if noRows(err) {
-		return v, flow.Errorf(flow.CodeNotFound, "there is no turn %q", id)
-	}
-	if err != nil {
-		return v, unavailable(err)
-	}
-	return v, nil
+	return found(v, err, func() *flow.Error { return flow.Errorf(flow.CodeNotFound, "there is no turn %q", id) })
 }
 
 // Turns lists the newest turns of a job, oldest first.
@@ -178,13 +171,7 @@ func (s *Store) Turns(ctx context.Context, workspace, job string, limit int) ([]
 // are.
 func (s *Store) NextTurn(ctx context.Context, job string) (flow.Turn, error) {
 	v, err := scanTurn(s.db.queryRow(ctx, `SELECT `+turnColumns+` FROM turns WHERE job_id = $1 AND status <> 'done' ORDER BY event_seq LIMIT 1`, job))
-	if noRows(err) {
-		return v, flow.Errorf(flow.CodeNotFound, "job %q has nothing to do", job)
-	}
-	if err != nil {
-		return v, unavailable(err)
-	}
-	return v, nil
+	return found(v, err, func() *flow.Error { return flow.Errorf(flow.CodeNotFound, "job %q has nothing to do", job) })
 }
 
 // OpenTurns lists the first turn that is not done of every job, the earliest

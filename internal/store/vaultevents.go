@@ -257,13 +257,7 @@ func (s *Store) VaultEvents(ctx context.Context, f flow.EventFilter) ([]flow.Vau
 // VaultEvent reads an event of a vault by its id. It answers not_found.
 func (s *Store) VaultEvent(ctx context.Context, workspace, vault, id string) (flow.VaultEvent, error) {
 	e, err := scanEvent(s.db.queryRow(ctx, `SELECT workspace_id, seq, body FROM vault_events WHERE id = $1 AND vault_id = $2 AND workspace_id = $3`, id, vault, workspace))
-	if noRows(err) {
-		return e, flow.Errorf(flow.CodeNotFound, "there is no event %q in this vault", id)
-	}
-	if err != nil {
-		return e, unavailable(err)
-	}
-	return e, nil
+	return found(e, err, func() *flow.Error { return flow.Errorf(flow.CodeNotFound, "there is no event %q in this vault", id) })
 }
 
 // Forget removes the events of vaults whose retention is over, at most limit

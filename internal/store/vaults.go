@@ -66,13 +66,7 @@ func noVault(id string) *flow.Error {
 func (s *Store) Vault(ctx context.Context, workspace, id string) (flow.Vault, error) {
 	v, err := scanVault(s.db.queryRow(ctx, `SELECT `+vaultColumns+` FROM vaults WHERE workspace_id = $1 AND (id = $2 OR name = $2)
 		ORDER BY CASE WHEN id = $2 THEN 0 ELSE 1 END LIMIT 1`, workspace, id))
-	if noRows(err) {
-		return v, noVault(id)
-	}
-	if err != nil {
-		return v, unavailable(err)
-	}
-	return v, nil
+	return found(v, err, func() *flow.Error { return noVault(id) })
 }
 
 // Vaults lists a workspace's vaults, by name.
@@ -188,13 +182,7 @@ func (s *Store) RevokeConnection(ctx context.Context, workspace, id string, at t
 // any, which is for turns only. It answers not_found.
 func (s *Store) Connection(ctx context.Context, workspace, id string) (flow.Connection, error) {
 	c, err := scanConnection(s.db.queryRow(ctx, `SELECT `+connectionColumns+` FROM connections WHERE id = $1 AND (workspace_id = $2 OR $2 = '')`, id, workspace))
-	if noRows(err) {
-		return c, noConnection(id)
-	}
-	if err != nil {
-		return c, unavailable(err)
-	}
-	return c, nil
+	return found(c, err, func() *flow.Error { return noConnection(id) })
 }
 
 // Connections lists the connections of a vault, or with an empty one of the
