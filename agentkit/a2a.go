@@ -16,7 +16,7 @@ func (a *Agent) A2A(publicURL string) http.Handler {
 	base := strings.TrimRight(publicURL, "/")
 	mux := http.NewServeMux()
 	card := func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, "application/json", a.card(base))
+		reply(w, http.StatusOK, contentJSON, a.card(base))
 	}
 	mux.HandleFunc("GET /.well-known/agent-card.json", card)
 	mux.HandleFunc("GET /.well-known/agent.json", card)
@@ -39,7 +39,10 @@ func (a *Agent) card(base string) object {
 			{"url": base, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
 		},
 		"capabilities": object{}, "defaultInputModes": modes, "defaultOutputModes": modes,
-		"skills": []object{{"id": "recover", "name": "Mend a failed step", "description": "Takes RecoveryToolInput as a data part and answers one RecoveryAction.", "tags": []string{"recovery"}}},
+		"skills": []object{{
+			"id": "recover", "name": "Mend a failed step", "tags": []string{"recovery"},
+			"description": "Takes RecoveryToolInput as a data part and answers one RecoveryAction.",
+		}},
 	}
 	if a.Token != "" {
 		c["securitySchemes"] = object{"token": object{"httpAuthSecurityScheme": object{"scheme": "bearer"}, "type": "http", "scheme": "bearer"}}
@@ -80,6 +83,15 @@ type rpcError struct {
 
 func (e *rpcError) Error() string { return e.Message }
 
+// asRPC is an error as JSON-RPC has it: the author's own as "no answer".
+func asRPC(err error) *rpcError {
+	var e *rpcError
+	if errors.As(err, &e) {
+		return e
+	}
+	return &rpcError{codeNoAnswer, err.Error()}
+}
+
 // envelope is a request: JSON-RPC with params, or HTTP+JSON with message.
 type envelope struct {
 	JSONRPC string          `json:"jsonrpc"`
@@ -115,14 +127,9 @@ func (a *Agent) serveA2A(w http.ResponseWriter, r *http.Request) {
 	if !a.allowed(w, r) {
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.maxBody()))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		http.Error(w, "the request is larger than this agent reads", http.StatusRequestEntityTooLarge)
+	body, ok := readBody(w, r, a.maxBody())
+	if !ok {
 		return
-	}
-	if err != nil {
-		return // the caller is gone
 	}
 	var q envelope
 	if err := json.Unmarshal(body, &q); err != nil {
@@ -138,7 +145,18 @@ func (a *Agent) serveA2A(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, contentHTTPJSON, result)
 		return
 	}
-	reply(w, http.StatusOK, contentJSON, object{"jsonrpc": "2.0", "id": q.id(), "result": result})
+	reply(w, http.StatusOK, contentJSON, object{"jsonrpc": "2.0", "id": orNull(q.ID), "result": result})
+}
+
+// readBody reads a request of at most limit bytes. A larger one is refused; ok
+// says whether there is something to answer.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, ok bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		http.Error(w, "the request is larger than this agent reads", http.StatusRequestEntityTooLarge)
+	}
+	return body, err == nil // else the caller is gone, or told
 }
 
 // result is what a request comes to: an answering message.
@@ -181,22 +199,19 @@ func withContext(answer object, id string) object {
 	return answer
 }
 
-// id is the request's, null if it had none.
-func (q *envelope) id() json.RawMessage {
-	if len(q.ID) == 0 {
+// orNull is a request's id, null if it had none.
+func orNull(id json.RawMessage) json.RawMessage {
+	if len(id) == 0 {
 		return json.RawMessage("null")
 	}
-	return q.ID
+	return id
 }
 
 // refuse answers an error: of JSON-RPC with status 200, else as HTTP+JSON.
 func (a *Agent) refuse(w http.ResponseWriter, q envelope, err error) {
-	var e *rpcError
-	if !errors.As(err, &e) {
-		e = &rpcError{codeNoAnswer, err.Error()}
-	}
+	e := asRPC(err)
 	if q.JSONRPC != "" || q.Method != "" || e.Code == codeParse {
-		reply(w, http.StatusOK, contentJSON, object{"jsonrpc": "2.0", "id": q.id(), "error": e})
+		reply(w, http.StatusOK, contentJSON, object{"jsonrpc": "2.0", "id": orNull(q.ID), "error": e})
 		return
 	}
 	status := http.StatusBadRequest

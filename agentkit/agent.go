@@ -1,6 +1,7 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/json"
@@ -97,12 +98,10 @@ func (a *Agent) allowed(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-func (a *Agent) version() string {
-	if a.Version == "" {
-		return "1.0.0"
-	}
-	return a.Version
-}
+// defaultVersion is that of an agent that names none.
+const defaultVersion = "1.0.0"
+
+func (a *Agent) version() string { return cmp.Or(a.Version, defaultVersion) }
 
 func (a *Agent) maxBody() int64 {
 	if a.MaxBody <= 0 {

@@ -1,11 +1,10 @@
 package agentkit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"strings"
 )
@@ -67,13 +66,9 @@ func (d *Desk) Handler(publicURL string) http.Handler {
 }
 
 func (d *Desk) card(base string) object {
-	version := d.Version
-	if version == "" {
-		version = "1.0.0"
-	}
 	modes := []string{"text/plain", "application/json"}
 	c := object{
-		"name": d.Name, "description": d.Description, "version": version,
+		"name": d.Name, "description": d.Description, "version": cmp.Or(d.Version, defaultVersion),
 		"supportedInterfaces": []object{{"url": base + "/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}},
 		"capabilities":        object{}, "defaultInputModes": modes, "defaultOutputModes": modes,
 		"skills": []object{{"id": "answer", "name": d.Name, "description": d.Description, "tags": []string{"turns"}}},
@@ -84,6 +79,9 @@ func (d *Desk) card(base string) object {
 	}
 	return c
 }
+
+// maxTurn bounds the request of a turn, in bytes: an event holds 1 MiB.
+const maxTurn = 4 << 20
 
 // turnEnvelope is a request of a turn.
 type turnEnvelope struct {
@@ -113,34 +111,25 @@ func (d *Desk) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 4<<20))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		http.Error(w, "the request is larger than this agent reads", http.StatusRequestEntityTooLarge)
+	body, ok := readBody(w, r, maxTurn)
+	if !ok {
 		return
-	}
-	if err != nil {
-		return // the caller is gone
 	}
 	var q turnEnvelope
 	var result object
+	var err error
 	if json.Unmarshal(body, &q) != nil {
 		err = &rpcError{codeParse, "this is not JSON-RPC"}
 	} else {
 		result, err = d.result(r.Context(), q, claims)
 	}
-	if len(q.ID) == 0 {
-		q.ID = json.RawMessage("null")
-	}
+	answer := object{"jsonrpc": "2.0", "id": orNull(q.ID)}
 	if err != nil {
-		var e *rpcError
-		if !errors.As(err, &e) {
-			e = &rpcError{codeNoAnswer, err.Error()}
-		}
-		reply(w, http.StatusOK, contentJSON, object{"jsonrpc": "2.0", "id": q.ID, "error": e})
-		return
+		answer["error"] = asRPC(err)
+	} else {
+		answer["result"] = result
 	}
-	reply(w, http.StatusOK, contentJSON, object{"jsonrpc": "2.0", "id": q.ID, "result": result})
+	reply(w, http.StatusOK, contentJSON, answer)
 }
 
 // result is what a request comes to: a task that has ended.

@@ -62,7 +62,8 @@ func Open(id, rawURL string, o Options) (Bucket, error) {
 }
 
 func badURL(why string) *flow.Error {
-	return flow.Errorf(flow.CodeInvalid, "%s", why).At("url").Right("file:// for a folder of the server's own, or s3://NAME/PREFIX?endpoint=https://HOST&region=REGION")
+	return flow.Errorf(flow.CodeInvalid, "%s", why).At("url").
+		Right("file:// for a folder of the server's own, or s3://NAME/PREFIX?endpoint=https://HOST&region=REGION")
 }
 
 func openFile(id string, u *url.URL, o Options) (Bucket, error) {
@@ -93,7 +94,8 @@ func checkKey(key string) error {
 		ok = ok && part != "" && part != "." && part != ".."
 	}
 	for _, r := range key {
-		ok = ok && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+", r))
+		alnum := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		ok = ok && (alnum || strings.ContainsRune("/._-+", r))
 	}
 	if !ok {
 		return flow.Errorf(flow.CodeInvalid, "%q is no key of a bucket", key)
@@ -113,7 +115,8 @@ func (l *listing) add(key string) error {
 		return nil
 	}
 	if len(l.keys) == MaxKeys {
-		return flow.Errorf(flow.CodeTooLarge, "the bucket holds more than %d objects below %s", MaxKeys, l.prefix).Right("remove what is not needed, or use a bucket of its own")
+		return flow.Errorf(flow.CodeTooLarge, "the bucket holds more than %d objects below %s", MaxKeys, l.prefix).
+			Right("remove what is not needed, or use a bucket of its own")
 	}
 	l.keys = append(l.keys, key)
 	return nil

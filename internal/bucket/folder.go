@@ -18,17 +18,14 @@ import (
 // root, so that no link leads out.
 type folder struct{ dir string }
 
+// root opens the folder. Its error is that of the file system.
 func (f folder) root(create bool) (*os.Root, error) {
 	if create {
 		if err := os.MkdirAll(f.dir, 0o700); err != nil {
-			return nil, f.failed(err)
+			return nil, err
 		}
 	}
-	root, err := os.OpenRoot(f.dir)
-	if err != nil {
-		return nil, err
-	}
-	return root, nil
+	return os.OpenRoot(f.dir)
 }
 
 func (f folder) failed(err error) error {

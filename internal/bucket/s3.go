@@ -40,7 +40,7 @@ type s3 struct {
 func openS3(u *url.URL, o Options) (Bucket, error) {
 	if !opened(u, o.Roots) {
 		return nil, flow.Errorf(flow.CodeInvalid, "the server does not open s3://%s%s to buckets", u.Host, u.Path).At("url").
-			Right("the operator opens a bucket, or a prefix in it, with --bucket-root " + "s3://NAME/PREFIX")
+			Right("the operator opens a bucket, or a prefix in it, with --bucket-root s3://NAME/PREFIX")
 	}
 	q := u.Query()
 	b := s3{name: u.Host, prefix: strings.Trim(u.Path, "/"), region: q.Get("region"), endpoint: q.Get("endpoint"), o: o}
