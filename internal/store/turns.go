@@ -152,13 +152,6 @@ func number(ctx context.Context, t tx, vault string, events []flow.VaultEvent) e
 	return insertEvents(ctx, t, events)
 }
 
-// Turn reads a turn; with an empty workspace, of any, which is for turns only.
-// It answers not_found.
-func (s *Store) Turn(ctx context.Context, workspace, id string) (flow.Turn, error) {
-	v, err := scanTurn(s.db.queryRow(ctx, `SELECT `+turnColumns+` FROM turns WHERE id = $1 AND (workspace_id = $2 OR $2 = '')`, id, workspace))
-	return found(v, err, func() *flow.Error { return flow.Errorf(flow.CodeNotFound, "there is no turn %q", id) })
-}
-
 // Turns lists the newest turns of a job, oldest first.
 func (s *Store) Turns(ctx context.Context, workspace, job string, limit int) ([]flow.Turn, error) {
 	rs, err := s.db.query(ctx, `SELECT `+turnColumns+` FROM turns WHERE workspace_id = $1 AND job_id = $2 ORDER BY event_seq DESC LIMIT $3`, workspace, job, limit)

@@ -344,7 +344,7 @@ func TestWriteTurn(t *testing.T) {
 		if _, err := s.WriteTurn(t.Context(), flow.TurnWrite{Turn: turn}); err != nil {
 			t.Fatal(err)
 		}
-		same(t, "waiting", must(s.Turn(t.Context(), "ws", turn.ID)), turn)
+		same(t, "waiting", must(s.NextTurn(t.Context(), job.ID)), turn)
 		stale := turn
 		_, err := s.WriteTurn(t.Context(), flow.TurnWrite{Turn: stale, Events: []flow.VaultEvent{event("evt_2")}, Spent: 5})
 		wantCode(t, "of an older version", err, flow.CodeStale)

@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/longstop-dev/longstop/internal/a2a"
+	"github.com/longstop-dev/longstop/internal/agent/turn"
 	"github.com/longstop-dev/longstop/internal/egress"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -33,6 +36,7 @@ func TestFaultsOfAnAgent(t *testing.T) {
 		"401":                    {send: asCode + "401 who are you", code: flow.TurnAuthUnavailable},
 		"403":                    {send: asCode + "403 no", code: flow.TurnAuthUnavailable},
 		"404":                    {send: asCode + "404 nothing", code: flow.TurnInvalidResponse},
+		"408":                    {send: asCode + "408 late", code: flow.TurnUnreachable},
 		"429":                    {send: asCode + "429 slowly", code: flow.TurnUnreachable},
 		"500":                    {send: asCode + "500 broken", code: flow.TurnUnreachable},
 		"an error":               {send: asRPC + `{"code":-32603,"message":"exploded","data":[1,{"x":null}]}`, code: flow.TurnAgentFailed},
@@ -144,6 +148,27 @@ func TestFaultsOfACard(t *testing.T) {
 	b := newBed(t, "http://127.0.0.1:1")
 	if a := b.answer(b.ask(`{"text":"hi"}`, ``)); a.Code != flow.TurnUnreachable {
 		t.Errorf("nobody there: %+v", a)
+	}
+}
+
+// TestWhatACardsErrorComesTo: what may pass by is tried again as unreachable, a
+// signature that does not count is not tried again.
+func TestWhatACardsErrorComesTo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err   error
+		code  string
+		final bool
+	}{
+		{&a2a.StatusError{Status: http.StatusNotFound}, flow.TurnCardInvalid, false},
+		{&a2a.StatusError{Status: http.StatusTooManyRequests}, flow.TurnUnreachable, false},
+		{&a2a.StatusError{Status: http.StatusBadGateway}, flow.TurnUnreachable, false},
+		{a2a.ErrCard, flow.TurnCardInvalid, false},
+		{errors.Join(a2a.ErrCard, a2a.ErrSignature), flow.TurnCardInvalid, true},
+	} {
+		if code, final := turn.JudgeCard(c.err); code != c.code || final != c.final {
+			t.Errorf("%v: got %s, final %t, want %s, %t", c.err, code, final, c.code, c.final)
+		}
 	}
 }
 

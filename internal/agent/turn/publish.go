@@ -94,9 +94,6 @@ func (s *session) answered(v verdict) answered {
 	if a == nil {
 		return out
 	}
-	if out.State = a.State.Wire(); !a.Task {
-		out.A2ATaskID = ""
-	}
 	out.Text = clean(a.Text())
 	out.Data, out.Actions = structured(a), actions(a)
 	if size := len(out.Text) + 5*controls(out.Text) + len(out.Data) + len(out.Actions); size > maxAnswer-4096 {

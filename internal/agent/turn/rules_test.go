@@ -114,6 +114,68 @@ func TestABareMessage(t *testing.T) {
 	}
 }
 
+// TestActionsThatAreNoList are data, and no actions.
+func TestActionsThatAreNoList(t *testing.T) {
+	t.Parallel()
+	s := newScripted(t)
+	s.send = func(int, call) string {
+		return `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"data":{"actions":{"do":"x"}}}]}}`
+	}
+	b := newBed(t, s.url)
+	if a := b.answer(b.ask(`{"text":"hi"}`, ``)); a.Actions != nil || string(a.Data) != `{"actions":{"do":"x"}}` {
+		t.Errorf("actions %s, data %s", a.Actions, a.Data)
+	}
+}
+
+// TestProgressOfAnySize is cut at 16 KiB, between characters.
+func TestProgressOfAnySize(t *testing.T) {
+	t.Parallel()
+	s := newScripted(t)
+	s.send = func(int, call) string {
+		return `{"task":` + task("t-1", "c-1", "WORKING", saying(strings.Repeat("é", 20_000))) + `}`
+	}
+	b := newBed(t, s.url)
+	e := b.ask(`{"text":"hi"}`, ``)
+	b.answer(e)
+	all := b.events(flow.EventAgentProgress, e.ID)
+	if len(all) != 1 {
+		t.Fatalf("%d events of progress, want 1", len(all))
+	}
+	var p struct{ Text string }
+	if err := json.Unmarshal(all[0].Payload, &p); err != nil {
+		t.Fatal(err)
+	}
+	if rest := strings.Trim(p.Text, "é"); rest != "…" || len(p.Text) > 16<<10 || len(p.Text) < 16_000 {
+		t.Errorf("%d bytes, beside the text %q", len(p.Text), rest)
+	}
+}
+
+// TestWhatIsToldOfATaskThatGoesOn: the Job shows why the try before failed.
+func TestWhatIsToldOfATaskThatGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newScripted(t)
+	s.send = func(int, call) string { return `{"task":` + task("t-1", "c-1", "WORKING", "") + `}` }
+	s.get = func(int, call) string { return task("t-1", "c-1", "WORKING", "") }
+	b := newBed(t, s.url)
+	e := b.ask(`{"text":"hi"}`, ``)
+	var seen vault.TurnView
+	b.until("the second try", func() bool {
+		jobs, err := b.vault.ListJobs(t.Context(), b.ada, &vault.JobsIn{ID: e.Vault})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := b.vault.GetJob(t.Context(), b.ada, &vault.JobIn{ID: jobs.Items[0].ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = j.Turns[0]
+		return seen.Try > 1
+	})
+	if seen.Code != flow.TurnTimedOut || !strings.Contains(seen.Failed, "in time") || seen.Deadline == nil {
+		t.Errorf("got %+v", seen)
+	}
+}
+
 // spec: A-056
 // spec: A-057
 // spec: A-062
@@ -290,6 +352,23 @@ func TestTheCeiling(t *testing.T) {
 	}
 }
 
+// TestTheCeilingIsWarnedOf at 80 of 100 tokens, and not before.
+func TestTheCeilingIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	s := newScripted(t)
+	s.send = func(n int, _ call) string {
+		cost := []int{79, 1}[n-1]
+		return fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"ok"}],"metadata":{"usage":{"totalTokens":%d}}}}`, cost)
+	}
+	b := newBed(t, s.url)
+	for want := range 2 {
+		b.answer(b.ask(`{"text":"hi"}`, ``))
+		if got := len(b.events(flow.EventAgentCeilingWarning, "")); got != want {
+			t.Errorf("after %d turns: %d warnings, want %d", want+1, got, want)
+		}
+	}
+}
+
 func TestAConnectionThatIsRevokedDuringATurn(t *testing.T) {
 	t.Parallel()
 	s := newScripted(t)
@@ -305,6 +384,58 @@ func TestAConnectionThatIsRevokedDuringATurn(t *testing.T) {
 	}
 	if a := b.answer(e); a.Code != flow.TurnConnectionRevoked || a.Text != "" || a.Data != nil {
 		t.Errorf("answer: %+v", a)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cancel != 1 {
+		t.Errorf("its task was cancelled %d times, want once", s.cancel)
+	}
+}
+
+// TestAConnectionThatIsRevokedWhileTheAgentAnswers: nothing of the answer that
+// comes then is published.
+func TestAConnectionThatIsRevokedWhileTheAgentAnswers(t *testing.T) {
+	t.Parallel()
+	s := newScripted(t)
+	b := newBed(t, s.url)
+	s.set(func() {
+		s.send = func(int, call) string {
+			if _, err := b.vault.RevokeConnection(t.Context(), b.ada, &vault.ConnectionIn{ID: b.con}); err != nil {
+				t.Error(err)
+			}
+			return `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"secret"},{"data":{"actions":[1]}}]}}`
+		}
+	})
+	a := b.answer(b.ask(`{"text":"hi"}`, ``))
+	if a.Code != flow.TurnConnectionRevoked || a.Error == "" || a.Text != "" || a.Data != nil || a.Actions != nil {
+		t.Errorf("answer: %+v", a)
+	}
+}
+
+// TestAScopeThatIsTakenAway: a turn that waited behind another is not begun.
+func TestAScopeThatIsTakenAway(t *testing.T) {
+	t.Parallel()
+	s := newScripted(t)
+	s.send = func(int, call) string { return `{"task":` + task("t-1", "c-1", "WORKING", "") + `}` }
+	s.get = func(int, call) string { return task("t-1", "c-1", "WORKING", "") }
+	b := newBed(t, s.url)
+	first := b.ask(`{"text":"one"}`, ``)
+	b.until("a poll", func() bool { _, polled := s.seen(); return len(polled) > 0 })
+	second := b.ask(`{"text":"two"}`, ``)
+	up := &vault.UpdateConnectionIn{ID: b.con}
+	up.Body.Scopes = []string{"mail"}
+	if _, err := b.vault.UpdateConnection(t.Context(), b.ada, up); err != nil {
+		t.Fatal(err)
+	}
+	s.set(func() { s.get = func(int, call) string { return task("t-1", "c-1", "COMPLETED", saying("ok")) } })
+	if a := b.answer(first); a.Code != "" {
+		t.Errorf("the first: %+v", a)
+	}
+	if a := b.answer(second); a.Code != flow.TurnNotConnected {
+		t.Errorf("the second: %+v", a)
+	}
+	if sent, _ := s.seen(); len(sent) != 1 {
+		t.Errorf("sent %d messages, want 1", len(sent))
 	}
 }
 
