@@ -20,9 +20,9 @@ const (
 )
 
 // poll asks for the remote task.
-func (s *session) poll(ctx context.Context) (time.Time, bool, error) {
+func (s *session) poll(ctx context.Context) (time.Time, error) {
 	if err := s.read(ctx); err != nil {
-		return time.Time{}, false, err
+		return time.Time{}, err
 	}
 	if err := json.Unmarshal(s.t.Progress.Route, &s.way); err != nil {
 		return s.end(ctx, verdict{code: flow.TurnInvalidResponse, why: "the turn's route cannot be read"})
@@ -30,7 +30,7 @@ func (s *session) poll(ctx context.Context) (time.Time, bool, error) {
 	p, now := &s.t.Progress, s.c.Clock.Now()
 	if !s.con.RevokedAt.IsZero() {
 		s.cancelRemote(ctx)
-		return s.end(ctx, verdict{code: flow.TurnConnectionRevoked, why: "the agent's connection to this vault was revoked"})
+		return s.end(ctx, verdict{code: flow.TurnConnectionRevoked, why: whyRevoked})
 	}
 	if p.Deadline.Sub(now) > flow.TurnTimeout { // the clock was set back
 		p.Deadline = now.Add(flow.TurnTimeout)
@@ -50,7 +50,7 @@ func (s *session) poll(ctx context.Context) (time.Time, bool, error) {
 
 // rejoin begins the next try of a task that has not ended in time: the same
 // task is asked for, the message is not sent again.
-func (s *session) rejoin(ctx context.Context, now time.Time) (time.Time, bool, error) {
+func (s *session) rejoin(ctx context.Context, now time.Time) (time.Time, error) {
 	p := &s.t.Progress
 	if p.Try >= flow.TurnTries {
 		s.cancelRemote(ctx)
@@ -59,11 +59,11 @@ func (s *session) rejoin(ctx context.Context, now time.Time) (time.Time, bool, e
 	p.Try++
 	p.Deadline, p.Failed, p.Code = now.Add(flow.TurnTimeout), "the agent's task has not ended in time", flow.TurnTimedOut
 	s.t.NextAt = now
-	return now, false, s.write(ctx, flow.TurnWrite{})
+	return now, s.write(ctx, flow.TurnWrite{})
 }
 
 // rideOut takes a poll without an answer: most pass by.
-func (s *session) rideOut(ctx context.Context, err error) (time.Time, bool, error) {
+func (s *session) rideOut(ctx context.Context, err error) (time.Time, error) {
 	p := &s.t.Progress
 	switch v := judge(err); {
 	case unknownTask(err):
@@ -78,7 +78,7 @@ func (s *session) rideOut(ctx context.Context, err error) (time.Time, bool, erro
 			return s.end(ctx, v)
 		}
 	}
-	return s.later(), false, nil
+	return s.later(), nil
 }
 
 // later is when the next poll is due. It is not written: after a restart a
@@ -90,7 +90,7 @@ func (s *session) later() time.Time {
 }
 
 // heard takes an answer of the agent's, to a message or to a poll.
-func (s *session) heard(ctx context.Context, a *a2a.Answer) (time.Time, bool, error) {
+func (s *session) heard(ctx context.Context, a *a2a.Answer) (time.Time, error) {
 	p := &s.t.Progress
 	p.State = a.State.Wire()
 	p.Used = max(p.Used, a.Usage.Count()) // stored with whatever is stored next
@@ -133,7 +133,7 @@ func (s *session) kept(now time.Time) *flow.Job {
 
 // working stores the task's id before it is polled, and publishes progress
 // when it has changed, at most once a second.
-func (s *session) working(ctx context.Context, a *a2a.Answer) (time.Time, bool, error) {
+func (s *session) working(ctx context.Context, a *a2a.Answer) (time.Time, error) {
 	p, now := &s.t.Progress, s.c.Clock.Now()
 	var w flow.TurnWrite
 	changed := s.adopt(a)
@@ -158,10 +158,10 @@ func (s *session) working(ctx context.Context, a *a2a.Answer) (time.Time, bool, 
 	}
 	next := s.later()
 	if !changed {
-		return next, false, nil
+		return next, nil
 	}
 	s.t.NextAt = next
-	return next, false, s.write(ctx, w)
+	return next, s.write(ctx, w)
 }
 
 // progressDigest tells two states of a task apart by what a person would see.

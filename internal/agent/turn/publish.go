@@ -57,7 +57,7 @@ type progress struct {
 // end answers the turn: once, whatever happens. What it costs is added, and
 // whether the connection was revoked meanwhile is looked at, in the same
 // transaction.
-func (s *session) end(ctx context.Context, v verdict) (time.Time, bool, error) {
+func (s *session) end(ctx context.Context, v verdict) (time.Time, error) {
 	p, now := &s.t.Progress, s.c.Clock.Now()
 	if v.answer != nil {
 		v.usage = v.answer.Usage
@@ -79,7 +79,7 @@ func (s *session) end(ctx context.Context, v verdict) (time.Time, bool, error) {
 			"connectionId": c.ID, "spentTokens": c.Spent, "a2aTokens": c.Ceiling})
 		return append(events, warn), true
 	}})
-	return now, false, err
+	return now, err
 }
 
 // answered is what is published of a verdict, within the bounds of an event.
@@ -107,7 +107,7 @@ func (s *session) answered(v verdict) answered {
 // more.
 func (s *session) withdrawn(a answered) answered {
 	a.Text, a.Data, a.Actions = "", nil, nil
-	a.Error, a.Code = "the agent's connection to this vault was revoked", flow.TurnConnectionRevoked
+	a.Error, a.Code = whyRevoked, flow.TurnConnectionRevoked
 	return a
 }
 

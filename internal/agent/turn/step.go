@@ -77,13 +77,18 @@ func (d *Driver) advance(ctx context.Context, e *entry) (time.Time, bool, error)
 		}
 	}
 	s := &session{Driver: d, e: e, t: &e.turn}
+	do := s.begin
 	if e.polls() {
-		return s.poll(ctx)
+		do = s.poll
 	}
-	return s.begin(ctx)
+	next, err := do(ctx)
+	return next, false, err
 }
 
-// session is one step of a turn: what was read for it.
+const whyRevoked = "the agent's connection to this vault was revoked"
+
+// session is one step of a turn: what was read for it. A method that gives a
+// time says when the Job has something to do again.
 type session struct {
 	*Driver
 	e *entry
@@ -151,9 +156,9 @@ func (s *session) commit(ctx context.Context) error {
 
 // begin sends the message of a turn that is queued, or whose message may not
 // have arrived.
-func (s *session) begin(ctx context.Context) (time.Time, bool, error) {
+func (s *session) begin(ctx context.Context) (time.Time, error) {
 	if err := s.read(ctx); err != nil {
-		return time.Time{}, false, err
+		return time.Time{}, err
 	}
 	now := s.c.Clock.Now()
 	if code, why := s.barred(); code != "" {
@@ -169,7 +174,7 @@ func (s *session) begin(ctx context.Context) (time.Time, bool, error) {
 		}
 		return s.end(ctx, verdict{code: flow.TurnNotConnected, why: "the agent is not registered any more"})
 	case err != nil:
-		return time.Time{}, false, err
+		return time.Time{}, err
 	}
 	p := &s.t.Progress
 	if s.t.Status == flow.TurnQueued || !now.Before(p.Deadline) { // else a try goes on whose message may have arrived
@@ -190,14 +195,14 @@ func (s *session) begin(ctx context.Context) (time.Time, bool, error) {
 	revoked := false // while the card was read
 	look := func(c flow.Connection) ([]flow.VaultEvent, bool) { revoked = !c.RevokedAt.IsZero(); return nil, false }
 	if err := s.write(ctx, flow.TurnWrite{Close: look}); err != nil { // before the first byte
-		return time.Time{}, false, err
+		return time.Time{}, err
 	}
 	if revoked {
-		return s.end(ctx, verdict{code: flow.TurnConnectionRevoked, why: "the agent's connection to this vault was revoked"})
+		return s.end(ctx, verdict{code: flow.TurnConnectionRevoked, why: whyRevoked})
 	}
 	answer, route, err := s.send(ctx, p.Deadline.Sub(now), target)
 	if errors.Is(err, errRevoked) {
-		return s.end(ctx, verdict{code: flow.TurnConnectionRevoked, why: "the agent's connection to this vault was revoked"})
+		return s.end(ctx, verdict{code: flow.TurnConnectionRevoked, why: whyRevoked})
 	}
 	if err != nil {
 		return s.failed(ctx, judge(err))
@@ -237,7 +242,7 @@ func (s *session) barred() (code, why string) {
 	p := s.t.Progress
 	switch {
 	case !s.con.RevokedAt.IsZero():
-		return flow.TurnConnectionRevoked, "the agent's connection to this vault was revoked"
+		return flow.TurnConnectionRevoked, whyRevoked
 	case !s.con.Grants(s.t.Scope):
 		return flow.TurnNotConnected, "the agent's connection does not grant the scope " + s.t.Scope
 	case p.Try == 0 && s.con.Ceiling > 0 && s.con.Spent > s.con.Ceiling:

@@ -48,15 +48,25 @@ func judge(err error) verdict {
 		v.code = flow.TurnTimedOut
 	case errors.As(err, &spoken):
 		v.code = flow.TurnAgentFailed
-	case errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
-		v.code = flow.TurnAuthUnavailable
-	case errors.As(err, &status) && status.Status < 500 && status.Status != http.StatusTooManyRequests && status.Status != http.StatusRequestTimeout:
-		v.code = flow.TurnInvalidResponse
 	case errors.As(err, &status):
-	case errors.Is(err, a2a.ErrShape), errors.Is(err, a2a.ErrHTML), errors.Is(err, a2a.ErrTooLarge), errors.Is(err, a2a.ErrTooDeep), errors.Is(err, a2a.ErrMessage):
+		v.code = statusCode(status.Status)
+	case errors.Is(err, a2a.ErrShape), errors.Is(err, a2a.ErrHTML), errors.Is(err, a2a.ErrTooLarge), errors.Is(err, a2a.ErrTooDeep),
+		errors.Is(err, a2a.ErrMessage):
 		v.code = flow.TurnInvalidResponse
 	}
 	return v
+}
+
+// statusCode is the code of a turn whose agent answered with an HTTP status
+// that is no success.
+func statusCode(status int) string {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return flow.TurnAuthUnavailable
+	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout: // it may pass
+		return flow.TurnUnreachable
+	}
+	return flow.TurnInvalidResponse
 }
 
 // judgeCard is the verdict on a card that could not be read: what is there and
@@ -86,10 +96,10 @@ func unknownTask(err error) bool {
 
 // failed ends a try without success: there is another, or the turn is
 // answered.
-func (s *session) failed(ctx context.Context, v verdict) (time.Time, bool, error) {
+func (s *session) failed(ctx context.Context, v verdict) (time.Time, error) {
 	p, now := &s.t.Progress, s.c.Clock.Now()
 	if ctx.Err() != nil { // the server stops: the try goes on at the next start
-		return now, false, ctx.Err()
+		return now, ctx.Err()
 	}
 	if v.final || p.Try >= flow.TurnTries {
 		return s.end(ctx, v)
@@ -103,7 +113,7 @@ func (s *session) failed(ctx context.Context, v verdict) (time.Time, bool, error
 	}
 	p.Lost, p.Poll = 0, 0
 	s.t.Status, s.t.NextAt = flow.TurnQueued, now.Add(pause)
-	return s.t.NextAt, false, s.write(ctx, flow.TurnWrite{Job: s.kept(now)})
+	return s.t.NextAt, s.write(ctx, flow.TurnWrite{Job: s.kept(now)})
 }
 
 func ceilingText(c flow.Connection) string {
