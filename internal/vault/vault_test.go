@@ -29,9 +29,10 @@ type bed struct {
 	s        *vault.Service
 	ada, bob flow.Caller
 
-	mu     sync.Mutex
-	turns  []flow.Turn
-	events []flow.VaultEvent
+	mu      sync.Mutex
+	turns   []flow.Turn
+	events  []flow.VaultEvent
+	revoked []string
 }
 
 func (b *bed) Turn(t flow.Turn) { b.mu.Lock(); defer b.mu.Unlock(); b.turns = append(b.turns, t) }
@@ -41,7 +42,7 @@ func (b *bed) Appended(e []flow.VaultEvent) {
 	b.events = append(b.events, e...)
 }
 
-func (b *bed) Revoked(string) {}
+func (b *bed) Revoked(id string) { b.mu.Lock(); defer b.mu.Unlock(); b.revoked = append(b.revoked, id) }
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
@@ -155,6 +156,9 @@ func TestEventsThatAreRefused(t *testing.T) {
 	}{
 		"no type":          {func(e *vault.NewEvent) { e.Type = "" }, flow.CodeInvalid, "type"},
 		"a type of ours":   {func(e *vault.NewEvent) { e.Type = "agent.answered" }, flow.CodeInvalid, "published for agents only"},
+		"progress":         {func(e *vault.NewEvent) { e.Type = "agent.progress" }, flow.CodeInvalid, "published for agents only"},
+		"a warning":        {func(e *vault.NewEvent) { e.Type = "agent.ceiling_warning" }, flow.CodeInvalid, "published for agents only"},
+		"a long type":      {func(e *vault.NewEvent) { e.Type = strings.Repeat("x", 201) }, flow.CodeInvalid, "type"},
 		"spaces in a type": {func(e *vault.NewEvent) { e.Type = "a b" }, flow.CodeInvalid, "type"},
 		"no such scope":    {func(e *vault.NewEvent) { e.Scope = "nope" }, flow.CodeInvalid, "one of default, mail"},
 		"a list":           {func(e *vault.NewEvent) { e.Payload = json.RawMessage(`[1]`) }, flow.CodeInvalid, "payload"},
@@ -162,8 +166,13 @@ func TestEventsThatAreRefused(t *testing.T) {
 		"too deep": {func(e *vault.NewEvent) {
 			e.Payload = json.RawMessage(`{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`)
 		}, flow.CodeInvalid, "levels"},
-		"too large":       {func(e *vault.NewEvent) { e.Payload = json.RawMessage(`{"a":"` + strings.Repeat("x", 2<<20) + `"}`) }, flow.CodeTooLarge, "payload"},
-		"no agent's id":   {func(e *vault.NewEvent) { e.Target = "helper" }, flow.CodeInvalid, "<pubkey>:<alias>"},
+		"too large":     {func(e *vault.NewEvent) { e.Payload = json.RawMessage(`{"a":"` + strings.Repeat("x", 2<<20) + `"}`) }, flow.CodeTooLarge, "payload"},
+		"no agent's id": {func(e *vault.NewEvent) { e.Target = "helper" }, flow.CodeInvalid, "<pubkey>:<alias>"},
+		"a short key":   {func(e *vault.NewEvent) { e.Target = agentID[2:] }, flow.CodeInvalid, "<pubkey>:<alias>"},
+		"many parents":  {func(e *vault.NewEvent) { e.Parents = slices.Repeat([]string{"evt_x"}, 65) }, flow.CodeInvalid, "at most 64"},
+		"a long name": {func(e *vault.NewEvent) {
+			e.Metadata = json.RawMessage(`{"conversation":"` + strings.Repeat("x", 201) + `"}`)
+		}, flow.CodeInvalid, "metadata.conversation"},
 		"nothing to ask":  {func(e *vault.NewEvent) { e.Target, e.Payload = agentID, nil }, flow.CodeInvalid, "asked nothing"},
 		"an odd metadata": {func(e *vault.NewEvent) { e.Metadata = json.RawMessage(`{"conversation":7}`) }, flow.CodeInvalid, "metadata.conversation"},
 		"a stranger":      {func(e *vault.NewEvent) { e.Parents = []string{"evt_x"} }, flow.CodeInvalid, "evt_x"},
@@ -304,6 +313,45 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// TestPagesOfJobs: each Job is on one page.
+func TestPagesOfJobs(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.agent("default")
+	b.connect()
+	want := map[string]bool{}
+	for _, name := range []string{"a", "b", "c"} {
+		b.ask(`{"conversation":"` + name + `"}`)
+		want[b.turns[len(b.turns)-1].Job] = true
+	}
+	in := &vault.JobsIn{ID: "notes", Limit: 1}
+	for range 3 {
+		l := must(b.s.ListJobs(t.Context(), b.ada, in))
+		if len(l.Items) != 1 || !want[l.Items[0].ID] {
+			t.Fatalf("a page after %q: %+v, want one Job that was not on another", in.Before, l.Items)
+		}
+		delete(want, l.Items[0].ID)
+		in.Before = l.Next
+	}
+	if in.Before != "" {
+		t.Errorf("the last page goes on after %s", in.Before)
+	}
+}
+
+// TestTooManyScopes: a vault has at most 100.
+func TestTooManyScopes(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	in := &vault.UpdateIn{ID: "notes"}
+	for i := range 98 { // beside default and mail
+		in.Body.AddScopes = append(in.Body.AddScopes, fmt.Sprint("s", i))
+	}
+	must(b.s.Update(t.Context(), b.ada, in))
+	in.Body.AddScopes = []string{"more"}
+	_, err := b.s.Update(t.Context(), b.ada, in)
+	wantCode(t, "one more", err, flow.CodeInvalid, "at most 100")
+}
+
 func TestConnectionGrants(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -324,6 +372,14 @@ func TestConnectionGrants(t *testing.T) {
 	in.Body.Ceilings.A2ATokens = -1
 	_, err = b.s.UpdateConnection(t.Context(), b.ada, in)
 	wantCode(t, "a ceiling below nothing", err, flow.CodeInvalid, "a2aTokens")
+	must(b.s.RevokeConnection(t.Context(), b.ada, &vault.ConnectionIn{ID: c.ID}))
+	if !slices.Equal(b.revoked, []string{c.ID}) {
+		t.Errorf("heard of the end of %v, want %s", b.revoked, c.ID)
+	}
+	again := &vault.ConnectIn{ID: "notes"}
+	again.Body.Agent, again.Body.Ceilings.A2ATokens = agentID, -1
+	_, err = b.s.Connect(t.Context(), b.ada, again)
+	wantCode(t, "a new connection's", err, flow.CodeInvalid, "a2aTokens")
 }
 
 // TestTwoChangesAtOnce: neither takes the other back.
@@ -425,6 +481,7 @@ func TestPayloadsThatReadersUnderstandDifferently(t *testing.T) {
 		`{"a":1,"a":2}`:               "twice",
 		`{"x":[{"b":1,"c":2,"b":3}]}`: "twice",
 		`{"a":"\ud800"}`:              "surrogate",
+		`{"a":"\udc00"}`:              "second half of a surrogate",
 		`{"a":"\udc00\ud800"}`:        "surrogate",
 		`{"a":"\ud800\u0041"}`:        "surrogate",
 		`{"\u0000":1}`:                "null character",

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -259,6 +260,10 @@ func TestRefusals(t *testing.T) {
 		"short version":             {func(in *registry.PushIn) { in.Body.Version = "1.0" }, flow.CodeInvalid, "version"},
 		"no version":                {func(in *registry.PushIn) { in.Body.Version = "../1" }, flow.CodeInvalid, "version"},
 		"idle":                      {func(in *registry.PushIn) { n := int64(-1); in.Body.IdleTimeout = &n }, flow.CodeInvalid, "idleTimeout"},
+		"more than a year":          {func(in *registry.PushIn) { n := int64(366 * 24 * 3600); in.Body.IdleTimeout = &n }, flow.CodeInvalid, "idleTimeout"},
+		"a dot first":               {func(in *registry.PushIn) { in.Body.Alias = ".a" }, flow.CodeInvalid, "alias"},
+		"a long alias":              {func(in *registry.PushIn) { in.Body.Alias = strings.Repeat("a", 101) }, flow.CodeInvalid, "alias"},
+		"many scopes":               {func(in *registry.PushIn) { in.Body.Scopes = slices.Repeat([]string{"a"}, 33) }, flow.CodeInvalid, "scopes"},
 		"no idle time":              {func(in *registry.PushIn) { in.Body.IdleTimeout = new(int64) }, flow.CodeInvalid, "idleTimeout"},
 		"scope":                     {func(in *registry.PushIn) { in.Body.Scopes = []string{"a b"} }, flow.CodeInvalid, "scopes"},
 		"a base that runs":          {func(in *registry.PushIn) { in.Body.PublicBase = "javascript:alert(1)" }, flow.CodeInvalid, "publicBase"},
@@ -484,6 +489,53 @@ func TestVersionsPushedAtOnce(t *testing.T) {
 	}
 	if a, err := b.r.GetAgent(t.Context(), b.ada, &registry.AgentIn{ID: "order-desk"}); err != nil || a.Version != "1.11.0" || len(a.Versions) != 12 {
 		t.Errorf("called: %+v, %v; want 1.11.0 of 12", a, err)
+	}
+}
+
+// TestARotationMovesConnections: what was granted to the agent is its under the
+// new key.
+func TestARotationMovesConnections(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	s := b.service()
+	p, err := b.push(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.store.CreateVault(t.Context(), flow.Vault{ID: "vault_1", Workspace: "ws", Name: "notes", Owner: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	granted := flow.Connection{ID: "con_1", Workspace: "ws", Vault: "vault_1", Agent: p.AgentID, Scopes: []string{"default"}, GrantedBy: "ada"}
+	if _, err := b.store.Connect(t.Context(), granted); err != nil {
+		t.Fatal(err)
+	}
+	out, err := b.r.Rotate(t.Context(), b.ada, &registry.RotateIn{Key: s.PublicKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := b.store.Connection(t.Context(), "ws", "con_1"); err != nil || c.Agent != out.Agents[0] {
+		t.Errorf("the connection is of %s, %v, want %s", c.Agent, err, out.Agents[0])
+	}
+}
+
+// TestAnAliasOfTwoAgents names neither.
+func TestAnAliasOfTwoAgents(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	one, two := b.service(), b.service()
+	other, err := b.r.CreateBucket(t.Context(), b.ada, &registry.CreateBucketIn{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two.Bucket = other.ID
+	for _, s := range []*registry.ServiceView{one, two} {
+		if _, err := b.push(s, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = b.r.GetAgent(t.Context(), b.ada, &registry.AgentIn{ID: "order-desk"})
+	if flow.CodeOf(err) != flow.CodeConflict || !strings.Contains(err.Error(), one.PublicKey) || !strings.Contains(err.Error(), two.PublicKey) {
+		t.Errorf("got %v, want a conflict that names both", err)
 	}
 }
 

@@ -168,6 +168,32 @@ func TestNoTokenWithoutTheKey(t *testing.T) {
 	}
 }
 
+// watched keeps what it opens, so that a test sees what became of it.
+type watched struct {
+	token.Opener
+	opened []byte
+}
+
+func (w *watched) Open(workspace, name string, sealed []byte) ([]byte, error) {
+	seed, err := w.Opener.Open(workspace, name, sealed)
+	w.opened = seed
+	return seed, err
+}
+
+// TestTheSeedIsWiped once the token is signed.
+func TestTheSeedIsWiped(t *testing.T) {
+	t.Parallel()
+	k := keyring(t)
+	s, w := service(t, k, "ws"), &watched{Opener: k}
+	m := token.New(held{s}, w, "https://longstop.example", flow.SystemClock{}, ident.New)
+	if _, err := m.Token(t.Context(), token.Claims{Workspace: "ws", Agent: s.PublicKey + ":a", Audience: "https://a.example"}); err != nil {
+		t.Fatal(err)
+	}
+	if string(w.opened) != string(make([]byte, ed25519.SeedSize)) {
+		t.Errorf("%d bytes of the seed are still there", len(w.opened))
+	}
+}
+
 func TestADamagedRowDoesNotHideTheOtherKeys(t *testing.T) {
 	t.Parallel()
 	k := keyring(t)
