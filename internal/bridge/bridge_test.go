@@ -17,6 +17,7 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/bridge"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/flow/flowtest"
 )
 
 // bed is a hub behind a server, and an agent.
@@ -37,7 +38,7 @@ func caller(key string) flow.Caller {
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	b := &bed{t: t, hub: bridge.NewHub(flow.SystemClock{}), conns: make(chan *websocket.Conn, 16), begun: make(chan struct{}, 16), ended: make(chan error, 16),
+	b := &bed{t: t, hub: bridge.NewHub(flow.SystemClock{}), conns: make(chan *websocket.Conn, 16), begun: make(chan struct{}, 64), ended: make(chan error, 64),
 		holds: func(context.Context) error { return nil }}
 	b.srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		by, name := caller(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")), r.URL.Query().Get("name")
@@ -152,6 +153,8 @@ func TestWhatABridgeCarries(t *testing.T) {
 	for name, c := range map[string]struct{ method, path string }{
 		"out of its path":       {"GET", "/../etc"},
 		"out of it, encoded":    {"GET", "/x%2F..%2F..%2Fetc"},
+		"out of it at the end":  {"GET", "/x/.."},
+		"out of it backwards":   {"GET", "/x%5C..%5Cetc"},
 		"another method":        {"DELETE", "/rpc"},
 		"a large answer":        {"GET", "/big"},
 		"a bridge nobody holds": {"GET", ""},
@@ -164,6 +167,9 @@ func TestWhatABridgeCarries(t *testing.T) {
 			t.Errorf("%s: got %d %.50q", name, code, body)
 		}
 	}
+	if _, _, err := b.do(t.Context(), "desk", "POST", "/rpc", strings.Repeat("x", 4<<20+1)); flow.CodeOf(err) != flow.CodeTooLarge {
+		t.Errorf("a large request: %v", err)
+	}
 	if code, _, err := b.do(t.Context(), "desk", "GET", "/away", ""); err != nil || code != http.StatusFound {
 		t.Errorf("a redirect is handed on, not followed: %d, %v", code, err)
 	}
@@ -173,6 +179,10 @@ func TestWhatABridgeCarries(t *testing.T) {
 	l, err := b.hub.Bridges(t.Context(), caller("eve"), nil)
 	if err != nil || len(l.Items) != 1 || l.Items[0].Card != "bridge:desk" || l.Items[0].Person != "ada" {
 		t.Errorf("list: %+v, %v", l, err)
+	}
+	l, err = b.hub.Bridges(t.Context(), flow.Caller{Workspace: "elsewhere", Person: "ada"}, nil)
+	if err != nil || len(l.Items) != 0 {
+		t.Errorf("another workspace's list: %+v, %v", l, err)
 	}
 }
 
@@ -190,6 +200,72 @@ func TestARequestThatIsGivenUp(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	await(t, b.ended, "the end of it at the agent")
+}
+
+// TestABridgeIsFull: 64 requests are under way at once, and no more.
+func TestABridgeIsFull(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	told, _ := b.side("desk", "ada")
+	b.connected(told)
+	ctx, cancel := context.WithCancel(t.Context())
+	const most = 64
+	failed := make(chan error, most)
+	for range most {
+		go func() { _, _, err := b.do(ctx, "desk", "GET", "/slow", ""); failed <- err }()
+	}
+	for range most {
+		await(t, b.begun, "a request")
+	}
+	if _, _, err := b.do(t.Context(), "desk", "GET", "/x", ""); err == nil || !strings.Contains(err.Error(), "too many") {
+		t.Errorf("one more: %v", err)
+	}
+	cancel()
+	for range most {
+		if err := await(t, failed, "the end of a request"); !errors.Is(err, context.Canceled) {
+			t.Errorf("given up: %v", err)
+		}
+	}
+	for range most {
+		await(t, b.ended, "the end of it at the agent")
+	}
+}
+
+// TestASilentServer is taken for dead after 25 seconds.
+func TestASilentServer(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{bridge.Subprotocol}}); err == nil {
+			_, _, _ = c.Read(r.Context()) // and says nothing
+		}
+	}))
+	t.Cleanup(srv.Close)
+	clock := flowtest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	told := make(chan bool, 64)
+	s := bridge.Side{Server: srv.URL, Key: "k", Name: "desk", To: "http://127.0.0.1:1", Clock: clock, Jitter: func() float64 { return 0 },
+		Told: func(connected bool, _ error, _ time.Duration) { told <- connected }}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = s.Run(ctx) }()
+	defer func() { stop(); <-done }()
+	if !await(t, told, "a connection") {
+		t.Fatal("it was not connected")
+	}
+	tick, late := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case connected := <-told:
+			if connected {
+				t.Error("connected again before the loss was told")
+			}
+			return
+		case <-late:
+			t.Fatal("a server that says nothing is waited for")
+		case <-tick.C: // the watch begins just after
+			clock.Advance(25 * time.Second)
+		}
+	}
 }
 
 func TestABridgeIsHeldAgain(t *testing.T) {
@@ -252,6 +328,9 @@ func TestTwoSidesOfOnePerson(t *testing.T) {
 	}
 	if err := b.hub.Hold(t.Context(), nil, caller("eve"), "desk", nil); flow.CodeOf(err) != flow.CodeConflict {
 		t.Errorf("another person who asked before it was taken: %v", err)
+	}
+	if err := b.hub.Hold(t.Context(), nil, caller("eve"), "no/name", nil); flow.CodeOf(err) != flow.CodeInvalid {
+		t.Errorf("what is no name: %v", err)
 	}
 }
 

@@ -83,11 +83,16 @@ func (h *Hub) Connect(context.Context, flow.Caller, *ConnectIn) (*List, error) {
 // themselves, with a connection that is perhaps dead.
 func (h *Hub) Free(by flow.Caller, name string) error {
 	if !ValidName(name) {
-		return flow.Errorf(flow.CodeInvalid, "%q is no name of a bridge", name).At("name").Right("letters, digits, dots, dashes and underscores, at most 64")
+		return badName(name)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.free(by, name)
+}
+
+func badName(name string) error {
+	return flow.Errorf(flow.CodeInvalid, "%q is no name of a bridge", clip(name)).At("name").
+		Right("letters, digits, dots, dashes and underscores, at most 64")
 }
 
 // free is Free with the lock held and a name that is one.
@@ -102,7 +107,7 @@ func (h *Hub) free(by flow.Caller, name string) error {
 // the key still does. The holder's older connection is closed.
 func (h *Hub) Hold(ctx context.Context, c *websocket.Conn, by flow.Caller, name string, holds func(context.Context) error) error {
 	if !ValidName(name) {
-		return h.Free(by, name)
+		return badName(name)
 	}
 	l := &link{c: c, by: by, since: h.clock.Now(), waiting: map[uint64]chan reply{}, gone: make(chan struct{})}
 	at := place{by.Workspace, name}
@@ -234,6 +239,8 @@ func (l *link) write(ctx context.Context, a ask) error {
 	}
 }
 
+// do asks over the link and waits for the answer, the end of the link, or that
+// of the request.
 func (l *link) do(req *http.Request) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil {
@@ -274,6 +281,7 @@ func (l *link) do(req *http.Request) (*http.Response, error) {
 	}
 }
 
+// enter gives a request its number and the channel of its answer.
 func (l *link) enter() (uint64, chan reply, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -286,12 +294,15 @@ func (l *link) enter() (uint64, chan reply, error) {
 	return l.last, ch, nil
 }
 
+// leave forgets a request that nobody waits for any more.
 func (l *link) leave(id uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.waiting, id)
 }
 
+// response is the answer as a client of HTTP has it: what does not go through a
+// bridge is left out.
 func (r reply) response(req *http.Request) *http.Response {
 	header := http.Header{}
 	for _, name := range carried() {

@@ -40,7 +40,7 @@ const (
 // It returns what the server refuses for good.
 func (s Side) Run(ctx context.Context) error {
 	to, err := url.Parse(s.To)
-	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" || to.User != nil || to.RawQuery != "" || to.Fragment != "" {
+	if err != nil || !isPlace(to) {
 		return flow.Errorf(flow.CodeInvalid, "it is no URL of an agent").At("--to").Right("such as http://127.0.0.1:9000")
 	}
 	pause := firstPause
@@ -66,6 +66,12 @@ func (s Side) Run(ctx context.Context) error {
 		stop()
 		pause = min(2*pause, mostPause)
 	}
+}
+
+// isPlace checks the URL of an agent: a host, perhaps a path, and nothing else.
+func isPlace(u *url.URL) bool {
+	web := u.Scheme == "http" || u.Scheme == "https"
+	return web && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 // final tells a refusal that trying again would not mend.
@@ -167,6 +173,8 @@ type worker struct {
 	cancels map[uint64]context.CancelFunc
 }
 
+// take begins what a frame asks for, or ends what an earlier one did. It does
+// not wait.
 func (w *worker) take(ctx context.Context, a ask) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -199,6 +207,7 @@ func (w *worker) take(ctx context.Context, a ask) {
 	})
 }
 
+// send writes an answer, within the time that a frame may take.
 func (w *worker) send(ctx context.Context, r reply) {
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -251,7 +260,10 @@ func (w *worker) carry(ctx context.Context, a ask) reply {
 // target is the URL of a path at the agent: a path never leads elsewhere.
 func target(to *url.URL, path string) (string, error) {
 	p, err := url.ParseRequestURI(path)
-	if err != nil || !strings.HasPrefix(path, "/") || p.Host != "" || p.Scheme != "" || strings.Contains(p.Path, "/../") || strings.HasSuffix(p.Path, "/..") || strings.Contains(p.Path, "\\") {
+	if err != nil || !strings.HasPrefix(path, "/") || p.Host != "" || p.Scheme != "" {
+		return "", errors.New("that is no path")
+	}
+	if strings.Contains(p.Path+"/", "/../") || strings.Contains(p.Path, `\`) {
 		return "", errors.New("the path leads elsewhere")
 	}
 	out := *to
