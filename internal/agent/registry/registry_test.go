@@ -539,6 +539,33 @@ func TestAnAliasOfTwoAgents(t *testing.T) {
 	}
 }
 
+// TestAManifestOfSomebodyElse stays when an agent that had its place before is
+// removed.
+func TestAManifestOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	s := b.service()
+	p, err := b.push(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(b.dir, "buckets", s.Bucket, filepath.FromSlash(p.Key))
+	body, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := bytes.ReplaceAll(body, []byte(s.PublicKey), []byte(strings.Repeat("1", 64)))
+	if err := os.WriteFile(file, others, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.r.RemoveAgent(t.Context(), b.ada, &registry.AgentIn{ID: p.AgentID}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, others) {
+		t.Errorf("the other's manifest: %d bytes, %v", len(got), err)
+	}
+}
+
 // TestARotationThatBreaksOff goes on with the key that it began with, and a
 // service that has been rotated is not rotated again.
 func TestARotationThatBreaksOff(t *testing.T) {
