@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/ed25519"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -38,6 +39,22 @@ type codeAgents struct {
 	VaultScope *string `hidden:"" help:"Of code agents only."`
 	VaultAPI   *string `hidden:"" name:"vault-api" help:"Of code agents only."`
 	VaultToken *string `hidden:"" help:"Of code agents only."`
+}
+
+// given is the first of the flags that was given; "" for none.
+func (c *codeAgents) given() string {
+	for _, f := range []struct {
+		flag  string
+		value *string
+	}{
+		{"--agent", c.Agent}, {"--out", c.Out}, {"--vault", c.Vault},
+		{"--vault-scope", c.VaultScope}, {"--vault-api", c.VaultAPI}, {"--vault-token", c.VaultToken},
+	} {
+		if f.value != nil {
+			return f.flag
+		}
+	}
+	return ""
 }
 
 // Help is shown under --help.
@@ -106,8 +123,10 @@ func (c *pushCmd) Run(a *app) error {
 // flagged names the flag instead of the member that the server does not like.
 func flagged(err error) error {
 	e := asFlow(err)
-	flag, known := map[string]string{"kind": "--kind", "card": "--card", "bucket": "--bucket", "asPubkey": "--as-pubkey", "alias": "--alias", "version": "--agent-version",
-		"scopes": "--scope", "idleTimeout": "--idle-timeout", "publicBase": "--cdn", "subject": "--subject-phrase", "phrase": "--secret-phrase"}[e.Field]
+	flag, known := map[string]string{
+		"kind": "--kind", "card": "--card", "bucket": "--bucket", "asPubkey": "--as-pubkey", "alias": "--alias", "version": "--agent-version",
+		"scopes": "--scope", "idleTimeout": "--idle-timeout", "publicBase": "--cdn", "subject": "--subject-phrase", "phrase": "--secret-phrase",
+	}[e.Field]
 	if !known {
 		return err
 	}
@@ -131,10 +150,8 @@ func (c *pushCmd) check(a *app) (client.Push, error) {
 		}
 		return bad("--kind", "agents of the kind "+c.Kind+" are not offered here", "--kind external --card URL, for an agent that is hosted elsewhere")
 	}
-	for flag, given := range map[string]*string{"--agent": c.Agent, "--out": c.Out, "--vault": c.Vault, "--vault-scope": c.VaultScope, "--vault-api": c.VaultAPI, "--vault-token": c.VaultToken} {
-		if given != nil {
-			return bad(flag, "it is only for code agents, and is refused with --kind external", "leave it out")
-		}
+	if flag := c.given(); flag != "" {
+		return bad(flag, "it is only for code agents, and is refused with --kind external", "leave it out")
 	}
 	switch {
 	case c.Card == "":
@@ -170,7 +187,8 @@ func (c *pushCmd) checkPhrases(a *app, p *client.Push) error {
 			return flow.Errorf(flow.CodeInvalid, "the phrase is that of %s, and no Agent Service is named", key).At("--secret-phrase").Right("--as-pubkey " + key)
 		}
 		if key != c.AsPubkey {
-			return flow.Errorf(flow.CodeInvalid, "the phrase is that of another Agent Service than --as-pubkey names").At("--secret-phrase").Right("the phrase of " + c.AsPubkey)
+			return flow.Errorf(flow.CodeInvalid, "the phrase is that of another Agent Service than --as-pubkey names").At("--secret-phrase").
+				Right("the phrase of " + c.AsPubkey)
 		}
 	}
 	if c.SubjectPhrase == "" {
@@ -190,10 +208,9 @@ func (a *app) keyOf(flag, words string) (string, error) {
 	}
 	private, err := phrase.Key(string(text))
 	if err != nil {
-		e := asFlow(err)
-		return "", e.At(flag)
+		return "", asFlow(err).At(flag)
 	}
-	return hex.EncodeToString(private[32:]), nil
+	return hex.EncodeToString(private.Public().(ed25519.PublicKey)), nil
 }
 
 // parseIdle reads a duration such as 30m or 1d.
@@ -206,7 +223,8 @@ func parseIdle(text string) (time.Duration, error) {
 		}
 	}
 	if err != nil || d < time.Second || d > 365*24*time.Hour || d%time.Second != 0 {
-		return 0, flow.Errorf(flow.CodeInvalid, "%q is no time for which a conversation can survive", text).At("--idle-timeout").Right("whole seconds from 1s to 365d, such as 30m, 2h or 1d; 0 is refused")
+		return 0, flow.Errorf(flow.CodeInvalid, "%q is no time for which a conversation can survive", text).At("--idle-timeout").
+			Right("whole seconds from 1s to 365d, such as 30m, 2h or 1d; 0 is refused")
 	}
 	return d, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -265,16 +266,9 @@ func (c *vaultsEventsCmd) Run(a *app) error {
 // event prints an event in a line or two: who said what to whom.
 func (a *app) event(e flow.VaultEvent) {
 	var p struct{ Text, Message, Prompt, Question, Body, Error, Code string }
-	text := ""
+	text := string(e.Payload)
 	if json.Unmarshal(e.Payload, &p) == nil {
-		for _, t := range []string{p.Error, p.Text, p.Message, p.Prompt, p.Question, p.Body} {
-			if text == "" {
-				text = t
-			}
-		}
-	}
-	if text == "" {
-		text = string(e.Payload)
+		text = cmp.Or(p.Error, p.Text, p.Message, p.Prompt, p.Question, p.Body, text)
 	}
 	if p.Code != "" {
 		text = p.Code + ": " + text
@@ -286,5 +280,6 @@ func (a *app) event(e flow.VaultEvent) {
 	if e.Target != "" {
 		who += " to " + flow.Alias(e.Target)
 	}
-	fmt.Fprintf(a.out, "%6d  %s  %s  %s  %s\n", e.Seq, e.At.Local().Format("15:04:05"), a.ink.Bold(show.Line(e.Type, 60)), a.ink.Faint(show.Line(who, 60)), show.Line(text, 200))
+	fmt.Fprintf(a.out, "%6d  %s  %s  %s  %s\n", e.Seq, e.At.Local().Format("15:04:05"),
+		a.ink.Bold(show.Line(e.Type, 60)), a.ink.Faint(show.Line(who, 60)), show.Line(text, 200))
 }

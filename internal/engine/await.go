@@ -79,7 +79,8 @@ func (w *worker) reply(by flow.Caller, a flow.GateAnswer) (act, error) {
 			}
 			told := *p.Await
 			told.Reply = said
-			inst.Status, inst.Progress.Phase, inst.Progress.GateID, inst.Progress.DueAt, inst.Progress.Await = flow.StepWaiting, flow.PhaseAwaiting, "", &c.now, &told
+			inst.Status = flow.StepWaiting
+			inst.Progress.Phase, inst.Progress.GateID, inst.Progress.DueAt, inst.Progress.Await = flow.PhaseAwaiting, "", &c.now, &told
 			c.step(inst)
 			return c.commit(c.d.ctx)
 		}, nil
@@ -98,8 +99,7 @@ func (e *Engine) Arrived(runID, token string) {
 	if e.draining {
 		return
 	}
-	e.wg.Add(1)
-	go func() { defer e.wg.Done(); e.arrive(runID, token) }()
+	e.wg.Go(func() { e.arrive(runID, token) })
 }
 
 // arrive has the step look now. While it is still asking, nothing is to be

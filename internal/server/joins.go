@@ -139,15 +139,19 @@ func (t *talks) Ask(ctx context.Context, q flow.AgentAsk) (*flow.VaultEvent, err
 	if err != nil {
 		return nil, err
 	}
-	for field, holds := range map[string]bool{
-		"payload":      string(masker.JSON(q.Payload)) != string(q.Payload),
-		"conversation": masker.Text(q.Conversation) != q.Conversation,
-		"eventType":    masker.Text(q.EventType) != q.EventType,
-		"scope":        masker.Text(q.Scope) != q.Scope,
-		"agent":        masker.Text(q.Agent) != q.Agent,
+	for _, f := range []struct {
+		field string
+		holds bool
+	}{
+		{"payload", string(masker.JSON(q.Payload)) != string(q.Payload)},
+		{"conversation", masker.Text(q.Conversation) != q.Conversation},
+		{"eventType", masker.Text(q.EventType) != q.EventType},
+		{"scope", masker.Text(q.Scope) != q.Scope},
+		{"agent", masker.Text(q.Agent) != q.Agent},
 	} {
-		if holds {
-			return nil, flow.Errorf(flow.CodeInvalid, "it holds a secret of the workspace, and a vault keeps its events").At(field).Right("leave it out: the agent has a token of its own")
+		if f.holds {
+			return nil, flow.Errorf(flow.CodeInvalid, "it holds a secret of the workspace, and a vault keeps its events").At(f.field).
+				Right("leave it out: the agent has a token of its own")
 		}
 	}
 	target, err := t.agent(ctx, q)
@@ -158,8 +162,9 @@ func (t *talks) Ask(ctx context.Context, q flow.AgentAsk) (*flow.VaultEvent, err
 	if err != nil {
 		return nil, err
 	}
-	return t.vaults.Publish(ctx, q.Workspace, q.Vault, vault.NewEvent{Scope: q.Scope, Type: q.EventType, Target: target, Payload: q.Payload, Metadata: metadata, Parents: q.Parents},
-		flow.EventAuthor{Kind: flow.AuthorRun, ID: q.RunID}, behalf, vault.StepKeys+q.Correlation)
+	e := vault.NewEvent{Scope: q.Scope, Type: q.EventType, Target: target, Payload: q.Payload, Metadata: metadata, Parents: q.Parents}
+	author := flow.EventAuthor{Kind: flow.AuthorRun, ID: q.RunID}
+	return t.vaults.Publish(ctx, q.Workspace, q.Vault, e, author, behalf, vault.StepKeys+q.Correlation)
 }
 
 // agent gives the id of an agent that may be named by its alias.
@@ -180,7 +185,8 @@ func (t *talks) agent(ctx context.Context, q flow.AgentAsk) (string, error) {
 	if len(ids) == 1 {
 		return ids[0], nil
 	}
-	return "", flow.Errorf(flow.CodeInvalid, "%d agents have the alias %q", len(ids), q.Agent).At("agent").Right("the id of one, <pubkey>:<alias>, as agents list prints it")
+	return "", flow.Errorf(flow.CodeInvalid, "%d agents have the alias %q", len(ids), q.Agent).At("agent").
+		Right("the id of one, <pubkey>:<alias>, as agents list prints it")
 }
 
 // Answer finds the answer to an asking event with its correlation.
