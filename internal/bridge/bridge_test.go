@@ -217,7 +217,7 @@ func TestABridgeIsFull(t *testing.T) {
 	for range most {
 		await(t, b.begun, "a request")
 	}
-	if _, _, err := b.do(t.Context(), "desk", "GET", "/x", ""); err == nil || !strings.Contains(err.Error(), "too many") {
+	if _, _, err := b.do(t.Context(), "desk", "GET", "/x", ""); err == nil || !strings.Contains(err.Error(), "under way over the bridge") {
 		t.Errorf("one more: %v", err)
 	}
 	cancel()

@@ -259,10 +259,10 @@ func (l *link) do(req *http.Request) (*http.Response, error) {
 	}
 	a := ask{ID: id, Method: req.Method, Path: req.URL.RequestURI(), Header: pick(req.Header), Body: body}
 	if err := l.write(req.Context(), a); err != nil {
-		l.leave(id)
-		if req.Context().Err() != nil {
-			return nil, req.Context().Err()
+		if req.Context().Err() != nil { // the frame is written on, so its end is told, too
+			return nil, l.giveUp(req.Context(), id)
 		}
+		l.leave(id)
 		return nil, errGone
 	}
 	select {
@@ -275,10 +275,16 @@ func (l *link) do(req *http.Request) (*http.Response, error) {
 		l.leave(id)
 		return nil, errGone
 	case <-req.Context().Done():
-		l.leave(id)
-		go l.write(context.WithoutCancel(req.Context()), ask{ID: id, Cancel: true}) // a courtesy
-		return nil, req.Context().Err()
+		return nil, l.giveUp(req.Context(), id)
 	}
+}
+
+// giveUp tells the agent's side that nobody waits for a request any more, as a
+// courtesy, and gives the reason.
+func (l *link) giveUp(ctx context.Context, id uint64) error {
+	l.leave(id)
+	go l.write(context.WithoutCancel(ctx), ask{ID: id, Cancel: true})
+	return ctx.Err()
 }
 
 // enter gives a request its number and the channel of its answer.
