@@ -112,6 +112,41 @@ func TestPollsAreRiddenOut(t *testing.T) {
 	}
 }
 
+// TestHowManyPollsAreRiddenOut: five in a row of each kind, and a good one
+// begins the count again.
+func TestHowManyPollsAreRiddenOut(t *testing.T) {
+	t.Parallel()
+	const lost, page = asRPC + `{"code":-32001,"message":"Task not found"}`, asBody + "<html>"
+	good := task("t-1", "c-1", "WORKING", "")
+	for name, c := range map[string]struct {
+		polls []string // what is answered, in turn; then the task has ended
+		code  string
+	}{
+		"5 lost":             {slices.Repeat([]string{lost}, 5), ""},
+		"6 lost":             {slices.Repeat([]string{lost}, 6), flow.TurnAgentFailed},
+		"5 lost, good, lost": {slices.Concat(slices.Repeat([]string{lost}, 5), []string{good, lost}), ""},
+		"5 pages":            {slices.Repeat([]string{page}, 5), ""},
+		"6 pages":            {slices.Repeat([]string{page}, 6), flow.TurnInvalidResponse},
+		"5 pages, good, one": {slices.Concat(slices.Repeat([]string{page}, 5), []string{good, page}), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScripted(t)
+			s.send = func(int, call) string { return `{"task":` + good + `}` }
+			s.get = func(n int, _ call) string {
+				if n <= len(c.polls) {
+					return c.polls[n-1]
+				}
+				return task("t-1", "c-1", "COMPLETED", saying("back"))
+			}
+			b := newBed(t, s.url)
+			if a := b.answer(b.ask(`{"text":"hi"}`, ``)); a.Code != c.code {
+				t.Errorf("got %q (%s), want %q", a.Code, a.Error, c.code)
+			}
+		})
+	}
+}
+
 func TestFaultsOfACard(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
