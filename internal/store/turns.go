@@ -59,7 +59,13 @@ func scanTurn(r row) (flow.Turn, error) {
 		return v, err
 	}
 	v.Status, v.NextAt, v.CreatedAt, v.FinishedAt = flow.TurnStatus(status), instant(next), fromMicros(created), instant(finished)
-	return v, json.Unmarshal([]byte(progress), &v.Progress)
+	if err := json.Unmarshal([]byte(progress), &v.Progress); err != nil { // damaged: it is answered as one whose tries are over
+		v.Progress = flow.TurnProgress{Try: flow.TurnTries, Failed: "what is stored of the turn is damaged"}
+		if v.Status != flow.TurnDone {
+			v.Status = flow.TurnSending
+		}
+	}
+	return v, nil
 }
 
 func insertTurn(ctx context.Context, t tx, v *flow.Turn) error {

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
-	"strings"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -225,25 +224,9 @@ func scanEvent(r row) (flow.VaultEvent, error) {
 // VaultEvents lists a vault's events in order: fewer than asked for where
 // those are more than [flow.MaxEventPage].
 func (s *Store) VaultEvents(ctx context.Context, f flow.EventFilter) ([]flow.VaultEvent, error) {
-	var q strings.Builder
-	q.WriteString(`SELECT e.workspace_id, e.seq, e.body FROM vault_events e`)
-	args := []any{f.Vault, f.After, f.Limit}
-	where := ` WHERE e.vault_id = $1 AND e.seq > $2`
-	add := func(column, value string) {
-		if value != "" {
-			args = append(args, value)
-			where += ` AND ` + column + ` = $` + string(rune('0'+len(args)))
-		}
-	}
-	if f.Parent != "" {
-		q.WriteString(` JOIN vault_event_parents p ON p.vault_id = e.vault_id AND p.seq = e.seq`)
-		add(`p.parent_id`, f.Parent)
-	}
-	add(`e.scope`, f.Scope)
-	add(`e.type`, f.Type)
-	add(`e.correlation`, indexed(f.Correlation))
+	q, args := eventsQuery(f)
 	var size int
-	rs, err := s.db.query(ctx, q.String()+where+` ORDER BY e.seq LIMIT $3`, args...)
+	rs, err := s.db.query(ctx, q, args...)
 	return collect(rs, err, func(r row) (flow.VaultEvent, error) {
 		if size > flow.MaxEventPage {
 			return flow.VaultEvent{}, errFull
@@ -252,6 +235,32 @@ func (s *Store) VaultEvents(ctx context.Context, f flow.EventFilter) ([]flow.Vau
 		size += e.Size()
 		return e, err
 	})
+}
+
+// eventsQuery is the statement of a list of events. Both engines read no more
+// of a vault than what is asked for: SQLite takes tables in the order in which
+// CROSS JOIN names them, and a partial index where its condition is named.
+func eventsQuery(f flow.EventFilter) (string, []any) {
+	from, where := `vault_events e`, ` WHERE e.vault_id = $1 AND e.seq > $2`
+	args := []any{f.Vault, f.After, f.Limit}
+	add := func(column, value string) {
+		if value != "" {
+			args = append(args, value)
+			where += ` AND ` + column + ` = $` + string(rune('0'+len(args)))
+		}
+	}
+	if f.Parent != "" {
+		from = `vault_event_parents p CROSS JOIN vault_events e`
+		where += ` AND p.vault_id = $1 AND p.vault_id = e.vault_id AND p.seq = e.seq`
+		add(`p.parent_id`, f.Parent)
+	}
+	add(`e.scope`, f.Scope)
+	add(`e.type`, f.Type)
+	if f.Correlation != "" {
+		where += ` AND e.correlation <> ''`
+		add(`e.correlation`, indexed(f.Correlation))
+	}
+	return `SELECT e.workspace_id, e.seq, e.body FROM ` + from + where + ` ORDER BY e.seq LIMIT $3`, args
 }
 
 // VaultEvent reads an event of a vault by its id. It answers not_found.

@@ -1,12 +1,15 @@
 package store
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -376,6 +379,56 @@ func TestWriteTurn(t *testing.T) {
 		}
 		if got := must(s.Connection(t.Context(), "ws", c.ID)); got.Warned || got.Spent != 81 {
 			t.Errorf("a ceiling that was raised: %+v", got)
+		}
+	})
+}
+
+// Lists read what is asked for, not the vault: the plan names the index.
+func TestListsOfEventsUseIndexes(t *testing.T) {
+	t.Parallel()
+	s := open(t, Options{Path: filepath.Join(t.TempDir(), "t.db")})
+	for index, f := range map[string]flow.EventFilter{
+		"e USING INDEX vault_events_by_correlation": {Correlation: "c"},
+		"e USING INDEX vault_events_by_scope":       {Scope: "mail"},
+		"e USING INDEX vault_events_by_type":        {Type: "note"},
+		"p USING COVERING INDEX":                    {Parent: "evt_1"},
+		"p USING COVERING INDEX ":                   {Parent: "evt_1", Type: flow.EventAgentAnswered, Correlation: "c"},
+	} {
+		f.Vault, f.Limit = "vault_1", 10
+		q, args := eventsQuery(f)
+		rs, err := s.db.query(t.Context(), "EXPLAIN QUERY PLAN "+q, args...)
+		plan, err := collect(rs, err, func(r row) (string, error) {
+			var id, parent, unused int64
+			var detail string
+			err := r.Scan(&id, &parent, &unused, &detail)
+			return detail, err
+		})
+		if err != nil || len(plan) == 0 || !strings.Contains(plan[0], strings.TrimSpace(index)) {
+			t.Errorf("%+v: plan %q, %v; want %s first", f, plan, err, index)
+		}
+	}
+}
+
+// What is stored of one turn does not keep the others from going on.
+func TestADamagedTurn(t *testing.T) {
+	onEach(t, func(t *testing.T, db Options) {
+		s, v, c := vaulted(t, db)
+		for i := range 2 {
+			e := event(fmt.Sprintf("evt_%d", i))
+			e.Target = agentID
+			job := flow.Job{ID: fmt.Sprintf("job_%d", i), Workspace: "ws", Connection: c.ID, Vault: v.ID, Scope: "default", Key: e.ID, Idle: time.Hour, LastAt: at()}
+			turn := flow.Turn{ID: fmt.Sprintf("turn_%d", i), Workspace: "ws", Job: job.ID, Connection: c.ID, Vault: v.ID, Scope: "default", Agent: agentID, EventID: e.ID,
+				Status: flow.TurnWaiting, Version: 1, CreatedAt: at()}
+			must(s.AppendEvent(t.Context(), flow.VaultAppend{Event: e, Conversation: e.ID, Route: func(flow.Routing) flow.Routed { return flow.Routed{Job: &job, Turn: &turn} }}))
+		}
+		if err := s.write(t.Context(), func(ctx context.Context, x tx) error {
+			return x.send(ctx, nil, `UPDATE turns SET progress = $1 WHERE id = $2`, `{"try":`, "turn_1")
+		}); err != nil {
+			t.Fatal(err)
+		}
+		open := must(s.OpenTurns(t.Context()))
+		if len(open) != 2 || open[0].Status != flow.TurnWaiting || open[1].Status != flow.TurnSending || open[1].Progress.Try != flow.TurnTries {
+			t.Errorf("open: %+v, want the second as one whose tries are over", open)
 		}
 	})
 }

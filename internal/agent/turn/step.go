@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -177,9 +178,12 @@ func (s *session) begin(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	p := &s.t.Progress
+	if p.Deadline.Sub(now) > flow.TurnTimeout { // the clock was set back
+		p.Deadline = now.Add(flow.TurnTimeout)
+	}
 	if s.t.Status == flow.TurnQueued || !now.Before(p.Deadline) { // else a try goes on whose message may have arrived
 		if p.Try >= flow.TurnTries {
-			return s.end(ctx, verdict{code: flow.TurnTimedOut, why: "the agent has not answered in time"})
+			return s.end(ctx, verdict{code: flow.TurnTimedOut, why: cmp.Or(p.Failed, "the agent has not answered in time")})
 		}
 		p.Try++
 		p.Deadline = now.Add(flow.TurnTimeout)
