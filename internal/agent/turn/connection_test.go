@@ -94,9 +94,10 @@ func TestAConnectionThatIsRevokedDuringATurn(t *testing.T) {
 func TestAConnectionThatIsRevokedWhileTheAgentAnswers(t *testing.T) {
 	t.Parallel()
 	s := newScripted(t)
-	b := newBed(t, s.url)
+	b, revoked := newBed(t, s.url), make(chan struct{})
 	s.set(func() {
 		s.send = func(int, call) string {
+			defer close(revoked)
 			if _, err := b.vault.RevokeConnection(t.Context(), b.ada, &vault.ConnectionIn{ID: b.con}); err != nil {
 				t.Error(err)
 			}
@@ -104,6 +105,7 @@ func TestAConnectionThatIsRevokedWhileTheAgentAnswers(t *testing.T) {
 		}
 	})
 	a := b.answer(b.ask(`{"text":"hi"}`, ``))
+	<-revoked // the answer does not wait for the agent
 	if a.Code != flow.TurnConnectionRevoked || a.Error == "" || a.Text != "" || a.Data != nil || a.Actions != nil {
 		t.Errorf("answer: %+v", a)
 	}

@@ -114,7 +114,9 @@ func TestProgressAfterARevocation(t *testing.T) {
 	t.Parallel()
 	s := newScripted(t)
 	var b *bed
+	revoked := make(chan struct{})
 	s.send = func(int, call) string {
+		defer close(revoked)
 		if _, err := b.vault.RevokeConnection(context.Background(), b.ada, &vault.ConnectionIn{ID: b.con}); err != nil {
 			t.Error(err)
 		}
@@ -123,6 +125,7 @@ func TestProgressAfterARevocation(t *testing.T) {
 	b = newBed(t, s.url)
 	e := b.ask(`{"text":"hi"}`, ``)
 	b.answer(e)
+	<-revoked // the answer does not wait for the agent
 	for _, p := range b.events(flow.EventAgentProgress, e.ID) {
 		t.Errorf("published after the revocation: %s", p.Payload)
 	}
