@@ -142,6 +142,9 @@ func (f *feed) follow(ctx context.Context, to follower) error {
 // drain sends what there is. Ended tells that the last of it was the log's end.
 func (f *feed) drain(ctx context.Context, to follower) (ended, sent bool, err error) {
 	for {
+		if _, err := f.a.c.Access.Authenticate(ctx, f.bearer); err != nil { // however much there is to catch up with
+			return false, sent, err
+		}
 		page, more, err := f.from.page(ctx, f.after, pageSize)
 		if err != nil {
 			return false, sent, err

@@ -314,3 +314,26 @@ func TestAStream(t *testing.T) {
 		t.Errorf("a page: got %s, want %s", page.body, want)
 	}
 }
+
+// TestAFollowerBehindEndsWithItsKey: a key that is revoked while its follower
+// has much to catch up with ends it then, not after the last of it.
+func TestAFollowerBehindEndsWithItsKey(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	big, _ := json.Marshal(strings.Repeat("x", 64<<10))
+	const n = 1000
+	b.eng.happens("run_1", slices.Repeat([]flow.Event{{Type: flow.EventStepStarted, Data: big}}, n)...)
+	key, id := b.key(flow.RoleViewer)
+	c := b.mustDial("?after=0", func(o *websocket.DialOptions) { o.HTTPHeader.Set("Authorization", "Bearer "+key) })
+	c.SetReadLimit(1 << 20)
+	if _, _, err := c.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a := b.do("DELETE", "/v1/keys/"+id, "", ""); a.status != 204 {
+		t.Fatalf("revoke: got %d", a.status)
+	}
+	got, status := rest(t.Context(), c)
+	if len(got) >= n-1 || status != websocket.StatusPolicyViolation {
+		t.Errorf("after its key was revoked it got %d of %d events, closed with %d; want it to end within a page, with 1008", len(got), n-1, status)
+	}
+}

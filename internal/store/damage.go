@@ -34,7 +34,7 @@ func passing(err error) bool {
 		case "53", "58", "40": // short of resources, a failure of the system, a conflict of transactions
 			return true
 		}
-		return pg.Code == "55P03" || pg.Code == "25006" // a lock that is held, a server that only reads for now
+		return pg.Code == "55P03" || pg.Code == "57014" || pg.Code == "25006" // a lock that is held, a statement that took too long, a server that only reads
 	}
 	return false
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/longstop-dev/longstop/internal/flow"
 )
@@ -77,4 +80,15 @@ func TestWhatPasses(t *testing.T) {
 			t.Errorf("a write that is wrong: got %v, want an error that does not pass", err)
 		}
 	})
+}
+
+// TestWhatPostgreSQLSaysPasses: the transaction was undone, and the same may be
+// taken later.
+func TestWhatPostgreSQLSaysPasses(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]bool{"53100": true, "40001": true, "55P03": true, "57014": true, "25006": true, "23505": false, "42601": false} {
+		if got := passing(fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code})); got != want {
+			t.Errorf("%s passes: %t, want %t", code, got, want)
+		}
+	}
 }

@@ -87,7 +87,7 @@ func (s *Store) DeleteVault(ctx context.Context, workspace, id string, audit ...
 		}
 		for _, q := range []string{
 			`DELETE FROM vault_events WHERE vault_id = $1`, `DELETE FROM vault_event_parents WHERE vault_id = $1`,
-			`DELETE FROM vault_event_keys WHERE vault_id = $1`, `DELETE FROM turns WHERE vault_id = $1`,
+			`DELETE FROM vault_event_keys WHERE vault_id = $1`, `DELETE FROM turns WHERE job_id IN (SELECT id FROM jobs WHERE vault_id = $1)`,
 			`DELETE FROM jobs WHERE vault_id = $1`, `DELETE FROM connections WHERE vault_id = $1`,
 		} {
 			if _, err := t.exec(ctx, q, id); err != nil {

@@ -70,7 +70,7 @@ const sweepEvery = time.Hour
 // or appends.
 func (s *Service) sweep() {
 	now, last := s.c.Clock.Now().UnixMicro(), s.swept.Load()
-	if now-last < sweepEvery.Microseconds() || !s.swept.CompareAndSwap(last, now) {
+	if now >= last && now-last < sweepEvery.Microseconds() || !s.swept.CompareAndSwap(last, now) {
 		return
 	}
 	go func() {
