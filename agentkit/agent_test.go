@@ -17,6 +17,7 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 const caseText = `{"schema_version":1,"step":{"type":"http_request","title":"Fetch user","intent":"get it","index":2,
@@ -159,7 +160,7 @@ func TestOverA2A(t *testing.T) {
 	a := agent(moved)
 	a.Token = "token-0123456789"
 	base := serve(t, a)
-	client := &a2a.Client{HTTP: http.DefaultClient, Log: slog.New(slog.DiscardHandler)}
+	client := &a2a.Client{HTTP: nettest.Client(), Log: slog.New(slog.DiscardHandler)}
 	whole, err := client.FetchCard(t.Context(), base)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +189,7 @@ func TestOverA2A(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &a2a.Client{HTTP: http.DefaultClient, Log: slog.New(slog.DiscardHandler)}
+			c := &a2a.Client{HTTP: nettest.Client(), Log: slog.New(slog.DiscardHandler)}
 			got, meta, err := c.Ask(t.Context(), a2a.RecoveryAsk{URL: base, Card: tc.card, Token: a.Token, TokenOrigin: base, RunID: "r", StepIndex: 2, Input: json.RawMessage(caseText)})
 			if err != nil {
 				t.Fatal(err)
@@ -208,7 +209,7 @@ func TestOverMCP(t *testing.T) {
 	t.Parallel()
 	base := serve(t, agent(moved))
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: base + "/mcp"}, nil)
+	s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: base + "/mcp", HTTPClient: nettest.Client()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +294,7 @@ func TestBadRequests(t *testing.T) {
 
 func post(t *testing.T, url, body string) (int, string) {
 	t.Helper()
-	resp, err := http.Post(url, "application/json", strings.NewReader(body))
+	resp, err := nettest.Client().Post(url, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

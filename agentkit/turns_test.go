@@ -17,6 +17,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/longstop-dev/longstop/agentkit"
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 // issuer is a Longstop server as far as its keys go.
@@ -69,7 +70,7 @@ func (i *issuer) token(t *testing.T, change func(map[string]any)) string {
 func TestVerifier(t *testing.T) {
 	t.Parallel()
 	i, stranger := newIssuer(t), newIssuer(t)
-	v := &agentkit.Verifier{Issuer: i.URL, Audience: "https://agent.example"}
+	v := &agentkit.Verifier{Client: nettest.Client(), Issuer: i.URL, Audience: "https://agent.example"}
 	check := func(token string) (*agentkit.Claims, error) {
 		r := httptest.NewRequest("POST", "/", nil)
 		if token != "" {
@@ -114,7 +115,7 @@ func TestVerifierOfOneAgent(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	for agent, good := range map[string]bool{"": true, i.id + ":desk": true, i.id + ":other": false} {
-		v := &agentkit.Verifier{Issuer: i.URL + "/", Audience: "https://agent.example", Agent: agent}
+		v := &agentkit.Verifier{Client: nettest.Client(), Issuer: i.URL + "/", Audience: "https://agent.example", Agent: agent}
 		r := httptest.NewRequest("POST", "/", nil)
 		r.Header.Set("Authorization", "Bearer "+i.token(t, nil))
 		if _, err := v.Verify(r); (err == nil) != good {
@@ -138,7 +139,7 @@ func TestVerifierWhileKeysAreRead(t *testing.T) {
 		keys.ServeHTTP(w, r)
 	})
 	now := time.Now()
-	v := &agentkit.Verifier{Issuer: i.URL, Audience: "https://agent.example", Now: func() time.Time { return now }}
+	v := &agentkit.Verifier{Client: nettest.Client(), Issuer: i.URL, Audience: "https://agent.example", Now: func() time.Time { return now }}
 	verify := func(token string) error {
 		r := httptest.NewRequest("POST", "/", nil)
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -204,7 +205,7 @@ func TestDesk(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", body, got, want)
 		}
 	}
-	desk.Verify = &agentkit.Verifier{Issuer: newIssuer(t).URL, Audience: "https://agent.example"}
+	desk.Verify = &agentkit.Verifier{Client: nettest.Client(), Issuer: newIssuer(t).URL, Audience: "https://agent.example"}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("POST", "/", strings.NewReader(`{}`)))
 	if w.Code != http.StatusUnauthorized {

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 // built is the folder with the binary that all tests share.
@@ -187,7 +189,7 @@ func (p *process) call(method, path string, body any, out any) int {
 	} else if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := nettest.Client().Do(req)
 	if err != nil {
 		p.t.Fatalf("%s %s: %v", method, path, err)
 	}

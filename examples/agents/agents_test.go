@@ -22,6 +22,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/conform"
 	"github.com/longstop-dev/longstop/internal/egress"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/nettest"
 	"github.com/longstop-dev/longstop/internal/server"
 )
 
@@ -273,7 +274,7 @@ func (h bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	for name, value := range h.headers {
 		r.Header.Set(name, value)
 	}
-	return http.DefaultTransport.RoundTrip(r)
+	return nettest.Transport().RoundTrip(r)
 }
 
 // TestCodingAgent takes the steps of coding-agent/AGENTS.md with the

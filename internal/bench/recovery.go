@@ -83,7 +83,7 @@ func recoveryOverhead(ctx context.Context, b *bed) error {
 // one transaction and sends a request. It gives the times from answer to
 // request, in milliseconds.
 func (m *mended) barely(ctx context.Context, f *floor, n int) ([]float64, error) {
-	client := &http.Client{}
+	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	_, err := times(ctx, n, 1, timed(func(ctx context.Context) error {
 		if err := get(ctx, client, m.url+"/v1/x"); err != nil {

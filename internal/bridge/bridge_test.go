@@ -18,6 +18,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/bridge"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/flow/flowtest"
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 // bed is a hub behind a server, and an agent.
@@ -337,7 +338,7 @@ func TestTwoSidesOfOnePerson(t *testing.T) {
 // dial is a side of ada's that the test plays.
 func (b *bed) dial() *websocket.Conn {
 	b.t.Helper()
-	c, _, err := websocket.Dial(b.t.Context(), b.srv.URL+"/?name=desk", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer ada"}}, Subprotocols: []string{bridge.Subprotocol}})
+	c, _, err := websocket.Dial(b.t.Context(), b.srv.URL+"/?name=desk", &websocket.DialOptions{HTTPClient: nettest.Client(), HTTPHeader: http.Header{"Authorization": {"Bearer ada"}}, Subprotocols: []string{bridge.Subprotocol}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -449,7 +450,7 @@ func TestASideThatLies(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	dial := func() *websocket.Conn {
-		c, _, err := websocket.Dial(t.Context(), b.srv.URL+"/?name=desk", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer eve"}}})
+		c, _, err := websocket.Dial(t.Context(), b.srv.URL+"/?name=desk", &websocket.DialOptions{HTTPClient: nettest.Client(), HTTPHeader: http.Header{"Authorization": {"Bearer eve"}}})
 		if err != nil {
 			t.Fatal(err)
 		}

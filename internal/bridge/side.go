@@ -28,6 +28,8 @@ type Side struct {
 	Jitter func() float64 // from 0 to 1
 	// Told hears of what happens: connected, with a nil error, and lost.
 	Told func(connected bool, err error, again time.Duration)
+
+	web *http.Client // made by Run: to the server and to the agent
 }
 
 // The pauses before a connection is made again.
@@ -43,6 +45,10 @@ func (s Side) Run(ctx context.Context) error {
 	if err != nil || !isPlace(to) {
 		return flow.Errorf(flow.CodeInvalid, "it is no URL of an agent").At("--to").Right("such as http://127.0.0.1:9000")
 	}
+	pool := &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: 30 * time.Second}
+	defer pool.CloseIdleConnections()
+	// The key goes to the server and nowhere else, and a request to the agent.
+	s.web = &http.Client{Transport: pool, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	pause := firstPause
 	for {
 		began := s.Clock.Now()
@@ -95,7 +101,7 @@ func (s Side) hold(ctx context.Context, to *url.URL) error {
 		}
 	}
 	c, resp, err := websocket.Dial(ctx, strings.TrimRight(s.Server, "/")+"/v1/bridge?name="+url.QueryEscape(s.Name), &websocket.DialOptions{
-		HTTPHeader: http.Header{"Authorization": {"Bearer " + s.Key}}, Subprotocols: []string{Subprotocol},
+		HTTPClient: s.web, HTTPHeader: http.Header{"Authorization": {"Bearer " + s.Key}}, Subprotocols: []string{Subprotocol},
 		OnPingReceived: func(context.Context, []byte) bool { seen(); return true }})
 	if err != nil {
 		return refused(resp, err)
@@ -237,8 +243,7 @@ func (w *worker) carry(ctx context.Context, a ask) reply {
 			req.Header.Set(name, v)
 		}
 	}
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := client.Do(req)
+	resp, err := w.side.web.Do(req)
 	if err != nil {
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) {

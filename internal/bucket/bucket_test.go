@@ -16,6 +16,7 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/bucket"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 func env(name string) string {
@@ -43,7 +44,7 @@ func TestBuckets(t *testing.T) {
 	t.Parallel()
 	endpoint, asked := s3Server(t)
 	place := "s3://manifests/some/prefix?endpoint=" + endpoint
-	o := bucket.Options{Dir: t.TempDir(), Roots: []string{"s3://manifests/some?endpoint=" + endpoint}, HTTP: http.DefaultClient, Env: env, Clock: flow.SystemClock{}}
+	o := bucket.Options{Dir: t.TempDir(), Roots: []string{"s3://manifests/some?endpoint=" + endpoint}, HTTP: nettest.Client(), Env: env, Clock: flow.SystemClock{}}
 	for _, at := range []string{"file://", place} {
 		b, err := bucket.Open("bkt_1", at, o)
 		if err != nil {

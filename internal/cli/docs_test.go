@@ -17,6 +17,7 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/definition"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/nettest"
 	"github.com/longstop-dev/longstop/internal/recovery"
 	"github.com/longstop-dev/longstop/internal/server"
 )
@@ -77,7 +78,7 @@ func curl(t *testing.T, args []string) {
 		t.Fatal(err)
 	}
 	req.Header = header
-	resp, err := (&http.Client{}).Do(req)
+	resp, err := nettest.Client().Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/api"
 	"github.com/longstop-dev/longstop/internal/client"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/nettest"
 	"github.com/longstop-dev/longstop/internal/server"
 )
 
@@ -27,7 +28,7 @@ func (r *recording) RoundTrip(req *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	r.sent = append(r.sent, req.Method+" "+req.URL.Path)
 	r.mu.Unlock()
-	return http.DefaultTransport.RoundTrip(req)
+	return nettest.Transport().RoundTrip(req)
 }
 
 // start starts a whole Longstop and gives a client of it.

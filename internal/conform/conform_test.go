@@ -18,6 +18,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/egress"
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/nettest"
 	steps "github.com/longstop-dev/longstop/internal/step"
 )
 
@@ -261,7 +262,9 @@ func TestInbox(t *testing.T) {
 			a.Mend, a.Log = tc.mend, slog.New(slog.DiscardHandler)
 			ctx, stop := context.WithCancel(t.Context())
 			worked := make(chan error, 1)
-			go func() { worked <- a.WorkInbox(ctx, agentkit.Inbox{URL: inbox.URL, Key: inbox.Key}) }()
+			go func() {
+				worked <- a.WorkInbox(ctx, agentkit.Inbox{Client: nettest.Client(), URL: inbox.URL, Key: inbox.Key})
+			}()
 			r, err := Run(t.Context(), Agent{Inbox: inbox}, options(t))
 			stop()
 			if err != nil {
@@ -294,7 +297,7 @@ func TestInboxRefusesAKey(t *testing.T) {
 	go func() { _, err := Run(ctx, Agent{Inbox: inbox}, options(t)); ran <- err }()
 	a := firstaid.Agent()
 	a.Log = slog.New(slog.DiscardHandler)
-	if err := a.WorkInbox(t.Context(), agentkit.Inbox{URL: inbox.URL, Key: "wrong"}); err == nil || !strings.Contains(err.Error(), "401") {
+	if err := a.WorkInbox(t.Context(), agentkit.Inbox{Client: nettest.Client(), URL: inbox.URL, Key: "wrong"}); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("got %v, want 401", err)
 	}
 	stop()

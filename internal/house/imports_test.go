@@ -43,8 +43,9 @@ func layers() map[string][]string {
 
 		// A real PostgreSQL, for tests only as every *test package.
 		"pgtest": {},
-		// Servers in Node, likewise.
+		// Servers in Node, and the way out to servers, likewise.
 		"nodetest": {},
+		"nettest":  {},
 
 		// Tries agents of other people's; it is no part of a server.
 		"conform": {"flow", "recovery", "a2a", "mcpclient", "sandbox", "secret", "ident"},

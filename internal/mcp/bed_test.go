@@ -16,6 +16,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/longstop-dev/longstop/internal/nettest"
 	"github.com/longstop-dev/longstop/internal/server"
 )
 
@@ -81,7 +82,7 @@ func (b *bed) rest(method, path string, in, out any) {
 	if _, ok := in.(string); ok {
 		req.Header.Set("Content-Type", "application/yaml")
 	}
-	resp, err := (&http.Client{}).Do(req)
+	resp, err := nettest.Client().Do(req)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func (t *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.versions[r.Header.Get("Mcp-Protocol-Version")]++
 	t.sessions[r.Header.Get("Mcp-Session-Id")]++
 	t.mu.Unlock()
-	return http.DefaultTransport.RoundTrip(r)
+	return nettest.Transport().RoundTrip(r)
 }
 
 // generations are the protocol versions that a client may be pinned to; "" is
@@ -270,7 +271,7 @@ func (b *bed) status(run string) string {
 	}
 	req.Header.Set("Authorization", "Bearer "+b.s.Key())
 	req.Header.Set("Accept", "text/event-stream")
-	resp, err := (&http.Client{}).Do(req)
+	resp, err := nettest.Client().Do(req)
 	if err != nil {
 		b.t.Fatal(err)
 	}

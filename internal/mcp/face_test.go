@@ -11,6 +11,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/longstop-dev/longstop/internal/nettest"
 	"github.com/longstop-dev/longstop/internal/server"
 )
 
@@ -143,7 +144,7 @@ func send(t *testing.T, method, url, key, body string, header ...string) (int, h
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := (&http.Client{}).Do(req)
+	resp, err := nettest.Client().Do(req)
 	if err != nil {
 		t.Fatalf("%s: %v", method, err)
 	}

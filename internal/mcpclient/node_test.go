@@ -3,12 +3,12 @@ package mcpclient_test
 import (
 	"encoding/json"
 	"errors"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/longstop-dev/longstop/internal/mcpclient"
+	"github.com/longstop-dev/longstop/internal/nettest"
 	"github.com/longstop-dev/longstop/internal/nodetest"
 )
 
@@ -56,7 +56,7 @@ func TestTypeScriptServer(t *testing.T) {
 		t.Errorf("unknown tool: got %+v, %v, want %v", r, err, mcpclient.ErrNoTool)
 	}
 
-	resp, err := http.Post(url+"/forget", "", nil)
+	resp, err := nettest.Client().Post(url+"/forget", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

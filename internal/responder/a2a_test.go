@@ -15,6 +15,7 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 // agent is an A2A agent over HTTP that the test scripts.
@@ -85,7 +86,7 @@ func (a *agent) count() (cards, asked int) {
 
 func newA2A(t *testing.T, clock flow.Clock) *A2A {
 	t.Helper()
-	r := NewA2A(&a2a.Client{HTTP: &http.Client{}}, clock, slog.New(slog.DiscardHandler))
+	r := NewA2A(&a2a.Client{HTTP: nettest.Client()}, clock, slog.New(slog.DiscardHandler))
 	t.Cleanup(r.Close)
 	return r
 }

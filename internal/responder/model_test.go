@@ -16,6 +16,7 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/flow/flowtest"
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 const modelKey = "s3cr3t-model-key"
@@ -117,7 +118,7 @@ func (b *book) AddModelTokens(_ context.Context, _, day string, u flow.Usage) er
 func model(t *testing.T, e *chatAPI) (*Model, flow.Question, *book, *flowtest.Clock) {
 	t.Helper()
 	b, clock := &book{}, testClock()
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: nettest.Transport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	m := NewModel(client, b, clock, slog.New(slog.DiscardHandler))
 	t.Cleanup(m.Close)
 	q := question()

@@ -14,10 +14,11 @@ import (
 	"github.com/longstop-dev/longstop/internal/a2a"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/mcpclient"
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 func newTrial(p *park) *Trial {
-	return NewTrial(&a2a.Client{HTTP: &http.Client{}}, NewTools(p, p, testClock()))
+	return NewTrial(&a2a.Client{HTTP: nettest.Client()}, NewTools(p, p, testClock()))
 }
 
 func TestTrialOfAURL(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/bridge"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 // desk is an agent on a2a-go that demands an execution token and verifies it
@@ -114,7 +115,7 @@ func newDesk(t *testing.T) *desk {
 func (d *desk) verify(r *http.Request) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	resp, err := http.Get(d.server + "/.well-known/jwks.json")
+	resp, err := nettest.Client().Get(d.server + "/.well-known/jwks.json")
 	if err != nil {
 		return err
 	}

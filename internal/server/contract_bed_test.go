@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 // golden compares JSON that the product wrote with testdata/contract/NAME.json,
@@ -121,7 +123,7 @@ type bearer struct{ key string }
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+b.key)
-	return http.DefaultTransport.RoundTrip(r)
+	return nettest.Transport().RoundTrip(r)
 }
 
 // actionFiles are the five actions as outsiders write them: they are read, not

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 // TestContractOfAMendedRun: what a run leaves behind that an own agent mended.
@@ -150,7 +151,7 @@ func TestContractOfTheActions(t *testing.T) {
 func TestContractOfNobody(t *testing.T) {
 	t.Parallel()
 	st := begin(t)
-	resp, err := (&http.Client{}).Get(st.s.URL() + "/v1/runs")
+	resp, err := nettest.Client().Get(st.s.URL() + "/v1/runs")
 	if err != nil {
 		t.Fatal(err)
 	}

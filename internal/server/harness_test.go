@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/longstop-dev/longstop/internal/nettest"
 	"github.com/longstop-dev/longstop/internal/server"
 )
 
@@ -125,7 +126,7 @@ func (st *stop) call(method, path string, body any, out any) (int, string) {
 	}
 	req.Header.Set("Authorization", "Bearer "+st.s.Key())
 	req.Header.Set("Content-Type", kind)
-	resp, err := (&http.Client{}).Do(req)
+	resp, err := nettest.Client().Do(req)
 	if err != nil {
 		st.t.Fatalf("%s %s: %v", method, path, err)
 	}
@@ -204,7 +205,7 @@ func (st *stop) follow(id string, enough func(event) bool) []event {
 	}
 	req.Header.Set("Authorization", "Bearer "+st.s.Key())
 	req.Header.Set("Accept", "text/event-stream")
-	resp, err := (&http.Client{}).Do(req)
+	resp, err := nettest.Client().Do(req)
 	if err != nil {
 		st.t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 // as sends a request with a key of its own and any headers.
@@ -28,7 +30,7 @@ func (st *stop) as(key, method, path string, body []byte, header ...string) (int
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := (&http.Client{}).Do(req)
+	resp, err := nettest.Client().Do(req)
 	if err != nil {
 		st.t.Fatalf("%s %s: %v", method, path, err)
 	}

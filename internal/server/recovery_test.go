@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 // toolServer is an MCP server of the Go SDK with the recovery tool, which
@@ -255,7 +257,7 @@ func TestTheSpecificationsCurlLines(t *testing.T) {
 		}
 		req.Header.Set("Authorization", "Bearer "+st.s.Key())
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		resp, err := (&http.Client{}).Do(req)
+		resp, err := nettest.Client().Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/longstop-dev/longstop/internal/nettest"
 	"github.com/longstop-dev/longstop/internal/server"
 )
 
@@ -201,7 +202,7 @@ func TestAdaptingIsSentOverTheWebSocket(t *testing.T) {
 	st.set("recovery.a2a_agent_url", agent(t, says(`{"type":"fixed_output","diagnosis":"cached","output":{"id":7}}`)).URL)
 	id := st.run(fmt.Sprintf(moved, api(t).URL), nil)
 	c, _, err := websocket.Dial(t.Context(), st.s.URL()+"/v1/runs/"+id+"/events",
-		&websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + st.s.Key()}}})
+		&websocket.DialOptions{HTTPClient: nettest.Client(), HTTPHeader: http.Header{"Authorization": {"Bearer " + st.s.Key()}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 // operation is one that the server describes in /openapi.json: all that REST
@@ -390,7 +392,7 @@ type withKey string
 func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+string(k))
-	return http.DefaultTransport.RoundTrip(r)
+	return nettest.Transport().RoundTrip(r)
 }
 
 // TestWhatARoleMayNotChangesNothing calls every operation, with what it would

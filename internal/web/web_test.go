@@ -15,6 +15,7 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/client"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/nettest"
 	"github.com/longstop-dev/longstop/internal/server"
 )
 
@@ -131,7 +132,7 @@ func browser(t *testing.T) *http.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: nettest.Transport(), Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 func (b *bed) send(c *http.Client, method, path string, form url.Values, header http.Header) (*http.Response, string) {
