@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -229,6 +230,21 @@ func TestABridgeIsFull(t *testing.T) {
 	}
 	for range most {
 		await(t, b.ended, "the end of it at the agent")
+	}
+}
+
+// TestABridgeIsNotLedElsewhere: the key goes to the server and nowhere else.
+func TestABridgeIsNotLedElsewhere(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(other.Close)
+	srv := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(srv.Close)
+	s := bridge.Side{Server: srv.URL, Key: "k", Name: "desk", To: "http://127.0.0.1:1", Clock: flow.SystemClock{}, Jitter: func() float64 { return 0 },
+		Told: func(bool, error, time.Duration) {}}
+	if err := s.Run(t.Context()); flow.CodeOf(err) != flow.CodeInvalid || !strings.Contains(err.Error(), "307") || asked.Load() != 0 {
+		t.Errorf("got %v and %d requests elsewhere, want the answer told and none", err, asked.Load())
 	}
 }
 

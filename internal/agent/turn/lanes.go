@@ -22,9 +22,16 @@ func newLanes(most Limits) *lanes {
 	return &lanes{most: most, workspaces: map[string]int{}, agents: map[place]int{}, queues: map[place][]*entry{}}
 }
 
+// free tells whether the lane may have one place more. Nobody takes the last
+// of what is shared: who has some leaves as many to the others, so that a few
+// agents that hang do not fill their workspace, nor a few workspaces all.
 func (l *lanes) free(k place) bool {
-	return l.all < l.most.All && l.workspaces[k.workspace] < l.most.Workspace && l.agents[k] < l.most.Agent
+	ofAgent, ofWorkspace := l.agents[k], l.workspaces[k.workspace]
+	return more(ofAgent, l.most.Agent, l.most.Workspace-ofWorkspace) && more(ofWorkspace, l.most.Workspace, l.most.All-l.all)
 }
+
+// more tells whether who has n places of at most most may have one of the left.
+func more(n, most, left int) bool { return n < most && left > 0 && (n == 0 || n < left) }
 
 func (l *lanes) count(k place, n int) {
 	l.all += n

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -9,7 +10,7 @@ import (
 // TestLanes: each bound holds by itself, and those who wait take turns.
 func TestLanes(t *testing.T) {
 	t.Parallel()
-	l := newLanes(Limits{All: 3, Workspace: 2, Agent: 1})
+	l := newLanes(Limits{All: 7, Workspace: 3, Agent: 1})
 	for i, c := range []struct {
 		workspace, agent string
 		enters           bool
@@ -18,25 +19,56 @@ func TestLanes(t *testing.T) {
 		{"a", "x", false}, // its agent has no place
 		{"a", "x", false},
 		{"a", "y", true},
+		{"a", "w", true},
 		{"a", "z", false}, // its workspace has none
 		{"b", "x", true},
-		{"c", "x", false}, // there is none
+		{"c", "x", true},
+		{"d", "x", true},
+		{"e", "x", true},
+		{"f", "x", false}, // there is none
 	} {
 		if got := l.enter(&entry{turn: flow.Turn{Workspace: c.workspace, Agent: c.agent}}); got != c.enters {
 			t.Errorf("%d: %s/%s enters: %t, want %t", i, c.workspace, c.agent, got, c.enters)
 		}
 	}
-	at := place{"a", "x"}
-	for i, want := range []place{{"a", "x"}, {"a", "z"}} {
-		got := l.leave(at)
-		if len(got) != 1 || laneKey(got[0]) != want {
-			t.Errorf("leaving %d: %d get a place, want %v", i, len(got), want)
+	leave := func(workspace, agent, want string) {
+		t.Helper()
+		got := "nobody"
+		for _, e := range l.leave(place{workspace, agent}) {
+			got = e.turn.Workspace + "/" + e.turn.Agent
+		}
+		if got != want {
+			t.Errorf("when %s/%s leaves: %s gets a place, want %s", workspace, agent, got, want)
 		}
 	}
-	if got := l.leave(place{"b", "x"}); len(got) != 1 || laneKey(got[0]) != (place{"c", "x"}) {
-		t.Errorf("when another workspace leaves: %d get a place, want c/x", len(got))
+	leave("a", "y", "f/x") // a has two still, and would take the last
+	leave("a", "w", "nobody")
+	leave("b", "x", "a/z")
+	leave("a", "x", "a/x")
+	leave("f", "x", "nobody")
+}
+
+// TestAgentsThatHangLeavePlaces: eight agents of a workspace that take what
+// they can leave a place to the ninth, and all of them most to others.
+func TestAgentsThatHangLeavePlaces(t *testing.T) {
+	t.Parallel()
+	l := newLanes(Limits{}.withDefaults())
+	enter := func(workspace, agent string) bool {
+		return l.enter(&entry{turn: flow.Turn{Workspace: workspace, Agent: agent}})
 	}
-	if l.all != 3 || l.workspaces["b"] != 0 || len(l.queues[at]) != 1 {
-		t.Errorf("%d places, %d of b, %d wait: want 3, 0, 1", l.all, l.workspaces["b"], len(l.queues[at]))
+	for i := range 8 {
+		agent := fmt.Sprint("hung ", i)
+		if !enter("a", agent) {
+			t.Fatalf("%s gets no place at all", agent)
+		}
+		for range 200 {
+			enter("a", agent)
+		}
+	}
+	if !enter("a", "quick") || !enter("b", "quick") {
+		t.Errorf("agents that hang hold %d places, %d of their workspace, and leave none", l.all, l.workspaces["a"])
+	}
+	if first := l.agents[place{"a", "hung 0"}]; first != 32 {
+		t.Errorf("an agent alone gets %d places, want 32", first)
 	}
 }
