@@ -29,8 +29,7 @@ func (s *session) poll(ctx context.Context) (time.Time, error) {
 	}
 	p, now := &s.t.Progress, s.c.Clock.Now()
 	if !s.con.RevokedAt.IsZero() {
-		s.cancelRemote(ctx)
-		return s.end(ctx, verdict{code: flow.TurnConnectionRevoked, why: whyRevoked})
+		return s.letGo(ctx, verdict{code: flow.TurnConnectionRevoked, why: whyRevoked})
 	}
 	if p.Deadline.Sub(now) > flow.TurnTimeout { // the clock was set back
 		p.Deadline = now.Add(flow.TurnTimeout)
@@ -53,8 +52,7 @@ func (s *session) poll(ctx context.Context) (time.Time, error) {
 func (s *session) rejoin(ctx context.Context, now time.Time) (time.Time, error) {
 	p := &s.t.Progress
 	if p.Try >= flow.TurnTries {
-		s.cancelRemote(ctx)
-		return s.end(ctx, verdict{code: flow.TurnTimedOut, why: "the agent's task has not ended in time"})
+		return s.letGo(ctx, verdict{code: flow.TurnTimedOut, why: "the agent's task has not ended in time"})
 	}
 	p.Try++
 	p.Deadline, p.Failed, p.Code = now.Add(flow.TurnTimeout), "the agent's task has not ended in time", flow.TurnTimedOut
@@ -176,13 +174,34 @@ func progressDigest(a *a2a.Answer) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// cancelRemote asks the agent to stop a task that nobody waits for any more. It
-// is a courtesy: whether the agent does is not looked at.
-func (s *session) cancelRemote(ctx context.Context) {
-	if s.t.Progress.TaskID == "" {
+// letGo answers a turn whose task has not ended, and has the agent stop the
+// task. That is a courtesy: no answer waits for it, and whether the agent does
+// it is not looked at.
+func (s *session) letGo(ctx context.Context, v verdict) (time.Time, error) {
+	turn := *s.t // as it is before it is answered
+	beside := &session{Driver: s.Driver, t: &turn, ask: s.ask, way: s.way}
+	next, err := s.end(ctx, v)
+	s.work.Go(beside.cancelRemote)
+	return next, err
+}
+
+// cancelRemote asks for the end of a task, unless so many others are being
+// asked for that its turn has not come in half a minute.
+func (s *session) cancelRemote() {
+	limit, cancel := context.WithTimeout(s.ctx, cancelsWait)
+	defer cancel()
+	select {
+	case s.cancels <- struct{}{}:
+	case <-limit.Done():
 		return
 	}
-	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
+	limit, cancel = context.WithTimeout(s.ctx, cancelTimeout)
 	defer cancel()
 	_, _ = s.c.Wire.CancelTask(limit, s.t.Workspace, s.aim(nil), s.way.Route, s.t.Progress.TaskID)
+	<-s.cancels
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rest != nil {
+		s.rest()
+	}
 }

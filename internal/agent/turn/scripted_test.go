@@ -29,6 +29,7 @@ type scripted struct {
 	polled []call
 	cards  int
 	cancel int
+	stop   func() // hears of a task that is to be cancelled
 }
 
 // call is a request as it came.
@@ -53,6 +54,12 @@ const (
 	asCode = "status:" // status:503 text
 	asRPC  = "error:"  // a JSON-RPC error object
 )
+
+func (s *scripted) cancelled() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cancel
+}
 
 func task(id, context, state, more string) string {
 	return fmt.Sprintf(`{"id":%q,"contextId":%q,"status":{"state":"TASK_STATE_%s"%s}}`, id, context, state, more)
@@ -115,7 +122,9 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.polled = append(s.polled, q)
 		s.answer(w, string(envelope.ID), s.get(len(s.polled), q))
 	default:
-		s.cancel++
+		if s.cancel++; s.stop != nil {
+			s.stop()
+		}
 		s.answer(w, string(envelope.ID), task("t-1", "c-1", "CANCELED", ""))
 	}
 }

@@ -20,6 +20,9 @@ const (
 
 	requestTimeout = 30 * time.Second // of a poll, and of reading a card
 	maxPause       = time.Minute      // more than any pause between tries
+	cancelTimeout  = 5 * time.Second
+	cancelsWait    = 30 * time.Second // for one of the places of those that cancel
+	maxCancels     = 32
 	storePause     = 200 * time.Millisecond
 	storeMost      = 30 * time.Second
 )

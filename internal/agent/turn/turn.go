@@ -89,6 +89,8 @@ type Driver struct {
 	poke chan struct{}
 	rest func() // called whenever a step has ended; nil outside of tests
 
+	cancels chan struct{} // a place for each task that is being cancelled
+
 	ctx    context.Context // of whatever is under way; ended by Stop
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
@@ -105,7 +107,7 @@ type Driver struct {
 // New makes a Driver that has not started.
 func New(c Config) *Driver {
 	l := c.Limits.withDefaults()
-	return &Driver{c: c, poke: make(chan struct{}, 1), jobs: map[string]*entry{}, sends: newLanes(l), polls: newLanes(l)}
+	return &Driver{c: c, poke: make(chan struct{}, 1), cancels: make(chan struct{}, maxCancels), jobs: map[string]*entry{}, sends: newLanes(l), polls: newLanes(l)}
 }
 
 // Start takes up every turn that is not done and drives from then on.
