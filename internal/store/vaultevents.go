@@ -269,27 +269,29 @@ func (s *Store) VaultEvent(ctx context.Context, workspace, vault, id string) (fl
 	return found(e, err, func() *flow.Error { return flow.Errorf(flow.CodeNotFound, "there is no event %q in this vault", id) })
 }
 
-// Forget removes the events of vaults whose retention is over, at most limit
-// of them in one go, and says how many; the turns that they asked for go with
-// them once those are done.
-func (s *Store) Forget(ctx context.Context, now int64, limit int) (int64, error) {
+// Forget removes the events of vaults whose retention is over and says how
+// many; the turns that they asked for go with them once those are done. It
+// holds up others for batch of a vault's events at most, and for a vault that
+// has nothing to forget not at all.
+func (s *Store) Forget(ctx context.Context, now int64, batch int) (int64, error) {
 	var gone int64
-	err := s.write(ctx, func(ctx context.Context, t tx) error {
-		gone = 0
-		rs, err := t.query(ctx, `SELECT id, retention_days FROM vaults WHERE retention_days > 0 ORDER BY id`)
-		keeping, err := collect(rs, err, scanKept)
-		if err != nil {
-			return err
-		}
-		for _, v := range keeping {
-			n, err := forget(ctx, t, v, now, int64(limit)-gone)
-			if gone += n; err != nil || gone >= int64(limit) {
-				return err
+	rs, err := s.db.query(ctx, `SELECT id, retention_days FROM vaults WHERE retention_days > 0 ORDER BY id`)
+	keeping, err := collect(rs, err, scanKept)
+	if err != nil {
+		return 0, err
+	}
+	for _, v := range keeping {
+		for {
+			n, err := s.forget(ctx, v, now, int64(batch))
+			if gone += n; err != nil {
+				return gone, err
+			}
+			if n < int64(batch) {
+				break
 			}
 		}
-		return nil
-	})
-	return gone, err
+	}
+	return gone, nil
 }
 
 // kept is a vault with how long it keeps its events.
@@ -304,28 +306,51 @@ func scanKept(r row) (kept, error) {
 	return v, err
 }
 
-// forget removes what is over among the oldest events of a vault. One whose
-// turn is not done stays until that has been answered.
-func forget(ctx context.Context, t tx, v kept, now, limit int64) (int64, error) {
-	const perDay = int64(24 * 60 * 60 * 1_000_000)
-	const window = 1000 // beside the limit: what is looked at behind what stays
-	const done = ` NOT EXISTS (SELECT 1 FROM turns t WHERE t.event_id = e.id AND t.status <> 'done')`
-	var last sql.NullInt64
-	before := now - v.days*perDay
-	err := t.queryRow(ctx, `SELECT MAX(seq) FROM (SELECT seq FROM (SELECT seq, id, at FROM vault_events WHERE vault_id = $1 ORDER BY seq LIMIT $2) AS e
-		WHERE at < $3 AND`+done+` ORDER BY seq LIMIT $4) AS oldest`, v.vault, limit+window, before, limit).Scan(&last)
-	if err != nil || !last.Valid {
+// forget removes a batch of what is over of a vault.
+func (s *Store) forget(ctx context.Context, v kept, now, batch int64) (gone int64, err error) {
+	if last, _, err := v.over(ctx, s.db, now, batch); err != nil || !last.Valid {
 		return 0, err
 	}
-	const over = ` AS e WHERE vault_id = $1 AND seq <= $2 AND at < $3 AND` + done
-	for _, q := range []string{
-		`DELETE FROM turns WHERE event_id IN (SELECT id FROM vault_events` + over + `)`,
-		`DELETE FROM vault_event_parents WHERE vault_id = $1 AND seq IN (SELECT seq FROM vault_events` + over + `)`,
-		`DELETE FROM vault_event_keys WHERE vault_id = $1 AND seq IN (SELECT seq FROM vault_events` + over + `)`,
-	} {
-		if err := t.send(ctx, nil, q, v.vault, last.Int64, before); err != nil {
-			return 0, err
+	err = s.write(ctx, func(ctx context.Context, t tx) error {
+		gone = 0
+		v, err := scanKept(t.queryRow(ctx, `SELECT id, retention_days FROM vaults WHERE id = $1 AND retention_days > 0`, v.vault))
+		if noRows(err) { // its owner has changed that meanwhile
+			return nil
 		}
-	}
-	return t.exec(ctx, `DELETE FROM vault_events`+over, v.vault, last.Int64, before)
+		if err != nil {
+			return err
+		}
+		last, before, err := v.over(ctx, t, now, batch)
+		if err != nil || !last.Valid {
+			return err
+		}
+		const over = ` AS e WHERE vault_id = $1 AND seq <= $2 AND at < $3 AND` + answeredAll
+		for _, q := range []string{
+			`DELETE FROM turns WHERE event_id IN (SELECT id FROM vault_events` + over + `)`,
+			`DELETE FROM vault_event_parents WHERE vault_id = $1 AND seq IN (SELECT seq FROM vault_events` + over + `)`,
+			`DELETE FROM vault_event_keys WHERE vault_id = $1 AND seq IN (SELECT seq FROM vault_events` + over + `)`,
+		} {
+			if err := t.send(ctx, nil, q, v.vault, last.Int64, before); err != nil {
+				return err
+			}
+		}
+		gone, err = t.exec(ctx, `DELETE FROM vault_events`+over, v.vault, last.Int64, before)
+		return err
+	})
+	return gone, err
+}
+
+// answeredAll is the condition that no turn waits for the answer to an event e.
+const answeredAll = ` NOT EXISTS (SELECT 1 FROM turns t WHERE t.event_id = e.id AND t.status <> 'done')`
+
+// over is the last of a vault's oldest events that are over, at most limit of
+// them, and before when. One whose turn is not done stays until that has been
+// answered.
+func (v kept) over(ctx context.Context, r reader, now, limit int64) (last sql.NullInt64, before int64, err error) {
+	const perDay = int64(24 * 60 * 60 * 1_000_000)
+	const window = 1000 // beside the limit: what is looked at behind what stays
+	before = now - v.days*perDay
+	err = r.queryRow(ctx, `SELECT MAX(seq) FROM (SELECT seq FROM (SELECT seq, id, at FROM vault_events WHERE vault_id = $1 ORDER BY seq LIMIT $2) AS e
+		WHERE at < $3 AND`+answeredAll+` ORDER BY seq LIMIT $4) AS oldest`, v.vault, limit+window, before, limit).Scan(&last)
+	return last, before, err
 }

@@ -27,8 +27,9 @@ type Events interface {
 	AppendEvent(ctx context.Context, a flow.VaultAppend, audit ...flow.Audit) (flow.VaultAppended, error)
 	VaultEvents(ctx context.Context, f flow.EventFilter) ([]flow.VaultEvent, error)
 	VaultEvent(ctx context.Context, workspace, vault, id string) (flow.VaultEvent, error)
-	// Forget removes events past their retention, at most limit of them.
-	Forget(ctx context.Context, nowMicros int64, limit int) (int64, error)
+	// Forget removes events past their retention, batch by batch, and says how
+	// many.
+	Forget(ctx context.Context, nowMicros int64, batch int) (int64, error)
 }
 
 // Connections keeps who was let in.
