@@ -168,22 +168,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func TestTooDeep(t *testing.T) {
-	t.Parallel()
-	for body, want := range map[string]bool{
-		strings.Repeat("[", 200) + strings.Repeat("]", 200): false,
-		strings.Repeat("[", 201):                            true,
-		`"` + strings.Repeat("[", 500) + `"`:                false,
-		`"\"` + strings.Repeat("[", 500) + `"`:              false,
-		`"\\"` + strings.Repeat("{", 500):                   true,
-		strings.Repeat("[]", 500):                           false,
-	} {
-		if got := tooDeep([]byte(body), 200); got != want {
-			t.Errorf("%.20s…: got %t, want %t", body, got, want)
-		}
-	}
-}
-
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -18,14 +18,13 @@ import (
 func (r *response) payload(maxDepth int) (result, id json.RawMessage, err error) {
 	body := event(trimBOM(r.body))
 	ok := r.status >= 200 && r.status <= 299
+	big := oversized(body, maxDepth)
 	switch {
 	case r.tooLarge && ok:
 		return nil, nil, fault(ErrTooLarge, "more than %d bytes", len(r.body)-1)
-	case tooDeep(body, maxDepth) && ok:
-		return nil, nil, fault(ErrTooDeep, "more than %d levels", maxDepth)
-	case tooMany(body) && ok:
-		return nil, nil, fault(ErrTooLarge, "more than %d values", maxValues)
-	case r.tooLarge || tooDeep(body, maxDepth) || tooMany(body):
+	case big != nil && ok:
+		return nil, nil, big
+	case r.tooLarge || big != nil:
 		return nil, nil, r.statusError(nil)
 	}
 	o := asObject(body)

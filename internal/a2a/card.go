@@ -75,11 +75,8 @@ func noObject(b []byte) *Fault {
 func ParseCard(b []byte) (*Card, error) {
 	sum := sha256.Sum256(b)
 	b = trimBOM(b)
-	if tooDeep(b, maxCardDepth) {
-		return nil, fault(ErrTooDeep, "an agent card of more than %d levels", maxCardDepth)
-	}
-	if tooMany(b) {
-		return nil, fault(ErrTooLarge, "an agent card of more than %d values", maxValues)
+	if err := oversized(b, maxCardDepth); err != nil {
+		return nil, err
 	}
 	o := asObject(b)
 	if o == nil {

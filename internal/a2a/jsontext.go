@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/longstop-dev/longstop/internal/flow"
 )
 
 // object is a JSON object read one member at a time, so that a member of an
@@ -69,28 +71,6 @@ func number(raw json.RawMessage) (int64, bool) {
 	return int64(f), true
 }
 
-// tooDeep scans for nesting beyond limit without recursion and without
-// building anything: the parser behind it recurses.
-func tooDeep(b []byte, limit int) bool {
-	depth, inString := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			if depth++; depth > limit {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
-}
-
 func trimBOM(b []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(b), []byte("\xef\xbb\xbf")))
 }
@@ -106,23 +86,16 @@ func begins(raw json.RawMessage, c byte) bool {
 // a hundred when it is read.
 const maxValues = 100_000
 
-// tooMany tells whether b has more values than are read.
-func tooMany(b []byte) bool {
-	if bytes.Count(b, []byte(",")) <= maxValues {
-		return false
+// oversized says what of b is more than is read; nil if nothing is. It is asked
+// before b is parsed.
+func oversized(b []byte, maxDepth int) error {
+	switch depth, commas := flow.JSONSize(b); {
+	case depth > maxDepth:
+		return fault(ErrTooDeep, "more than %d levels", maxDepth)
+	case commas > maxValues:
+		return fault(ErrTooLarge, "more than %d values", maxValues)
 	}
-	n, inString := 0, false
-	for i := 0; i < len(b); i++ {
-		switch c := b[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case c == ',' && !inString:
-			n++
-		}
-	}
-	return n > maxValues
+	return nil
 }
 
 // count reads a number of tokens: a part of one is one, and what is larger

@@ -76,8 +76,8 @@ func (p CardPolicy) signed(body []byte) ([]byte, error) {
 	if p.Signatures == "" || p.Signatures == SignaturesOff {
 		return body, nil
 	}
-	if tooMany(body) {
-		return nil, fault(ErrTooLarge, "an agent card of more than %d values", maxValues)
+	if err := oversized(body, maxCardDepth); err != nil {
+		return nil, err
 	}
 	card := asObject(trimBOM(body))
 	list := asList(card["signatures"])
@@ -86,9 +86,6 @@ func (p CardPolicy) signed(body []byte) ([]byte, error) {
 			return nil, unsigned("it is not signed, and this workspace demands that (agents.card_signatures)")
 		}
 		return body, nil
-	}
-	if tooDeep(body, maxCardDepth) {
-		return nil, fault(ErrTooDeep, "an agent card of more than %d levels", maxCardDepth)
 	}
 	forms := signedForms(card)
 	for _, raw := range list[:min(len(list), maxSignatures)] {

@@ -14,3 +14,27 @@ func PlainJSON(v any) ([]byte, error) {
 	err := e.Encode(v)
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
+
+// JSONSize is how deep JSON is nested and how many commas stand between its
+// values. It is for text from outside, before anything that recurses or builds
+// reads it: it does neither, and counts in text that is no JSON, too.
+func JSONSize(raw []byte) (depth, commas int) {
+	now, text := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{' || c == '[':
+			now++
+			depth = max(depth, now)
+		case c == '}' || c == ']':
+			now = max(0, now-1)
+		case c == ',':
+			commas++
+		}
+	}
+	return depth, commas
+}

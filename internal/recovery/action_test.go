@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -236,18 +235,6 @@ func TestParseActionIsLenient(t *testing.T) {
 	a, notes, r = ParseAction([]byte(long), flow.DefaultLimits())
 	if r != nil || len([]rune(a.Diagnosis)) != maxDiagnosis || len(notes) != 1 {
 		t.Errorf("a long diagnosis: %d characters, notes %q, %v", len([]rune(a.Diagnosis)), notes, r)
-	}
-}
-
-func TestDepth(t *testing.T) {
-	t.Parallel()
-	for raw, want := range map[string]int{``: 0, `1`: 0, `{}`: 1, `[[]]`: 2, `{"a":[{}],"b":1}`: 3, `"[[["`: 0, `["\\\"[["]`: 1} {
-		if got := depthOf([]byte(raw), 100); got != want {
-			t.Errorf("depth of %s = %d, want %d", raw, got, want)
-		}
-	}
-	if got := depthOf(bytes.Repeat([]byte("["), 1000), 10); got != 11 {
-		t.Errorf("got %d, want the count to stop at 11", got)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/longstop-dev/longstop/internal/flow"
 )
 
 const (
@@ -18,30 +20,10 @@ const (
 	maxName      = 200     // characters of a server or tool
 )
 
-// depthOf gives how deep JSON is nested, without recursion, and stops counting
-// above limit: it runs before anything that recurses.
-func depthOf(raw []byte, limit int) int {
-	depth, deepest, text := 0, 0, false
-	for i := 0; i < len(raw) && deepest <= limit; i++ {
-		switch c := raw[i]; {
-		case text && c == '\\':
-			i++
-		case c == '"':
-			text = !text
-		case text:
-		case c == '{' || c == '[':
-			depth++
-			deepest = max(deepest, depth)
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return deepest
-}
-
 // bounded checks that raw is one JSON value of at most limit bytes, in UTF-8,
 // and not nested too deeply.
 func bounded(raw []byte, limit int64) *Rejection {
+	depth, _ := flow.JSONSize(raw)
 	switch {
 	case limit > 0 && int64(len(raw)) > limit:
 		return reject("", fmt.Sprintf("the answer is %d bytes", len(raw)), fmt.Sprintf("at most %d, the limit of limits.answer_bytes", limit))
@@ -49,7 +31,7 @@ func bounded(raw []byte, limit int64) *Rejection {
 		return reject("", "the answer is empty", "one recovery action as a JSON object")
 	case !utf8.Valid(raw):
 		return reject("", "the answer is not UTF-8", "JSON in UTF-8")
-	case depthOf(raw, maxDepth) > maxDepth:
+	case depth > maxDepth:
 		return reject("", fmt.Sprintf("the answer is nested more than %d levels deep", maxDepth), "")
 	}
 	if json.Valid(raw) {

@@ -44,7 +44,7 @@ func (b bench) modifications(ctx context.Context, raw json.RawMessage) (mend, *R
 	if len(raw) > maxModBytes {
 		return mend{}, reject("modifications", fmt.Sprintf("%d bytes", len(raw)), fmt.Sprintf("at most %d", maxModBytes))
 	}
-	if depthOf(raw, maxModDepth) > maxModDepth {
+	if depth, _ := flow.JSONSize(raw); depth > maxModDepth {
 		return mend{}, reject("modifications", fmt.Sprintf("nested more than %d levels deep", maxModDepth), "")
 	}
 	if r := find(decoded(raw), polluting); r != nil {

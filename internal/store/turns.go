@@ -137,9 +137,7 @@ func settle(ctx context.Context, t tx, w *flow.TurnWrite) ([]flow.VaultEvent, er
 	if w.Spent == 0 && !warned {
 		return events, nil
 	}
-	return events, t.send(ctx, nil, `UPDATE connections SET
-		spent = CASE WHEN spent > 9223372036854775807 - $2 THEN 9223372036854775807 ELSE spent + $2 END,
-		warned = CASE WHEN $3 = 1 THEN 1 ELSE warned END WHERE id = $1`, c.ID, w.Spent, flag(warned))
+	return events, t.send(ctx, nil, `UPDATE connections SET spent = $2, warned = $3 WHERE id = $1`, c.ID, c.Spent, flag(c.Warned || warned))
 }
 
 // number appends events behind what their vault holds.

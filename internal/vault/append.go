@@ -191,7 +191,7 @@ func object(field string, raw json.RawMessage, most int) (json.RawMessage, error
 	if len(raw) > most {
 		return nil, flow.Errorf(flow.CodeTooLarge, "%d bytes are too many", len(raw)).At(field).Right(fmt.Sprintf("at most %d", most))
 	}
-	if depth(raw) > maxDepth {
+	if depth, _ := flow.JSONSize(raw); depth > maxDepth {
 		return nil, flow.Errorf(flow.CodeInvalid, "it is nested more than %d levels deep", maxDepth).At(field)
 	}
 	var b bytes.Buffer
@@ -202,26 +202,6 @@ func object(field string, raw json.RawMessage, most int) (json.RawMessage, error
 		return nil, flow.Errorf(flow.CodeInvalid, "%s", why).At(field).Right("JSON that every reader reads in the same way")
 	}
 	return b.Bytes(), nil
-}
-
-// depth counts how deep JSON is nested, without recursion.
-func depth(raw []byte) int {
-	now, most, text := 0, 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case text && c == '\\':
-			i++
-		case c == '"':
-			text = !text
-		case text:
-		case c == '{' || c == '[':
-			now++
-			most = max(most, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return most
 }
 
 // IsAgentID reports whether a text is an agent's id: the public key of its

@@ -11,12 +11,14 @@ import (
 // entry is a Job with a turn that is not done. It stands in the heap, or in a
 // lane, or somebody works at it.
 type entry struct {
-	job       string
-	turn      flow.Turn // without an id: still to be read
-	due       time.Time
-	index     int             // in the heap; -1 outside
-	busy      bool            // in a lane or worked at
-	more      bool            // another turn of the Job was appended meanwhile
+	job  string
+	turn flow.Turn // without an id: still to be read
+	more bool      // another turn of the Job was appended meanwhile
+
+	due   time.Time
+	index int  // in the heap; -1 outside
+	busy  bool // in a lane or worked at
+
 	fails     int             // of the database, in a row
 	unwritten *flow.TurnWrite // what the database has not taken yet
 
