@@ -74,6 +74,7 @@ type app struct {
 	err  io.Writer
 	ink  show.Ink
 	args []string
+	verb string // of the command: list, show, create
 }
 
 // status is an exit code that a command ends with after it has said why.
@@ -125,6 +126,7 @@ func (a *app) run() error {
 	if err := filled(parsed); err != nil {
 		return err
 	}
+	a.verb = parsed.Selected().Name
 	return parsed.Run(a)
 }
 
@@ -245,7 +247,16 @@ func (c connection) open(a *app) (*session, error) {
 	if h, ok := server.FindHolder(c.Data); ok {
 		return &session{Client: client.New(h.URL, h.Key, client.Options{}), close: func() {}}, nil
 	}
+	if _, err := os.Stat(c.Data); errors.Is(err, os.ErrNotExist) && c.Data != defaultData && looks(a.verb) {
+		return nil, flow.Errorf(flow.CodeNotFound, "there is no data folder %s", c.Data).At("--data").Right("the folder of a server or of earlier runs; a command that changes something makes one")
+	}
 	return embed(a, server.Config{DataDir: c.Data, DatabaseURL: c.DatabaseURL, MasterKeyFile: c.MasterKeyFile})
+}
+
+// looks tells whether commands of this name change nothing: in a folder that
+// is not there, or is mistyped, they would find nothing.
+func looks(verb string) bool {
+	return slices.Contains([]string{"list", "show", "get", "follow", "logs", "compare", "diff", "versions", "usage", "pending", "events", "export", "verify", "health"}, verb)
 }
 
 // embed starts a server inside this process.

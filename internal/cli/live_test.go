@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,6 +84,25 @@ func TestThePrintedCommandAnswersTheGate(t *testing.T) {
 		out = must(t, append(strings.Fields(printed[1]), "--data", printed[2])...) + out
 	}
 	holds(t, out, "answered approve", "succeeded", `"approved": true`)
+}
+
+// TestLookingMakesNoFolder: in a folder whose name is mistyped there is
+// nothing to see, and nothing is left there.
+func TestLookingMakesNoFolder(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "mistyped")
+	for _, args := range [][]string{{"runs", "list"}, {"settings", "list"}, {"logs", "run_1"}, {"audit", "verify"}, {"vaults", "list"}} {
+		code, out, errOut := line(t, "", append(args, "--data", data)...)
+		if code != exitFailed || out != "" {
+			t.Errorf("%q: exit %d\n%s", args, code, out)
+		}
+		holds(t, errOut, "there is no data folder "+data)
+	}
+	if _, err := os.Stat(data); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is there: %v", err)
+	}
+	must(t, "settings", "set", "recovery.timeout_ms", "20000", "--data", data)
+	must(t, "settings", "list", "--data", data)
 }
 
 func TestInterruptedRunsAreNotLost(t *testing.T) {
