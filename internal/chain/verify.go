@@ -97,6 +97,8 @@ func (v *Verifier) End(stored flow.AuditHead) Report {
 			stored.Seq, brief(stored.Hash), got.Seq, brief(got.Hash)))
 	case v.kept != "" && !v.seen:
 		v.fail(1, got.Seq, "the head that was kept, "+brief(v.kept)+", is nowhere in the record: it was cut, or written anew from some row on")
+	case got.Seq == 0:
+		v.fail(1, 1, "there is no row at all, and a workspace's record begins when it is made: it was emptied")
 	}
 	v.report.OK = v.report.Broken == nil
 	return v.report

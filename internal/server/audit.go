@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/longstop-dev/longstop/internal/chain"
 	"github.com/longstop-dev/longstop/internal/flow"
@@ -18,11 +20,18 @@ func VerifyDatabase(ctx context.Context, path, url, workspace, kept string) (map
 		return nil, err
 	}
 	defer r.Close()
-	names := []string{workspace}
-	if workspace == "" {
-		if names, err = r.Workspaces(ctx); err != nil {
-			return nil, err
+	names, err := r.Workspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if workspace != "" {
+		if !slices.Contains(names, workspace) {
+			return nil, flow.Errorf(flow.CodeNotFound, "the database holds no workspace %q", workspace).At("--workspace").Right("one of " + strings.Join(names, ", "))
 		}
+		names = []string{workspace}
+	}
+	if len(names) == 0 {
+		return nil, flow.Errorf(flow.CodeNotFound, "the database holds no workspace and no record").Right("that of a server which has been started")
 	}
 	if kept != "" && len(names) != 1 {
 		return nil, flow.Errorf(flow.CodeInvalid, "the database holds %d workspaces, and a head belongs to one", len(names)).At("--workspace").Right("name it")

@@ -2,7 +2,10 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -166,4 +169,38 @@ func TestRecordsAreReadBesideTheirServer(t *testing.T) {
 		same(t, "rows", must(r.Read(t.Context(), flow.AuditFilter{Workspace: "ws", Limit: 5})), must(s.Audit(t.Context(), flow.AuditFilter{Workspace: "ws", Limit: 5})))
 		same(t, "head", must(r.Head(t.Context(), "ws")), must(s.AuditHead(t.Context(), "ws")))
 	})
+}
+
+// TestARecordInAnythingButTables: a file of whoever sent it may compute what
+// it shows, without an end and another each time.
+func TestARecordInAnythingButTables(t *testing.T) {
+	t.Parallel()
+	tables := []string{`CREATE TABLE workspaces (id TEXT)`, `CREATE TABLE audit_heads (workspace_id TEXT, seq BIGINT, hash TEXT)`}
+	for name, of := range map[string]string{
+		"a view without an end": `CREATE VIEW audit AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT 'ws' AS workspace_id, x AS seq FROM c`,
+		"computed columns":      `CREATE TABLE audit (workspace_id TEXT, seq BIGINT, hash TEXT GENERATED ALWAYS AS (hex(seq)) VIRTUAL)`,
+		"computed, in short":    `CREATE TABLE audit (workspace_id TEXT, seq BIGINT, hash TEXT AS (hex(seq)))`,
+		"a virtual table":       `CREATE VIRTUAL TABLE audit USING fts5(workspace_id, seq, hash)`,
+		"nothing":               `SELECT 1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "sent.db")
+			db, err := sql.Open("sqlite", file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, q := range append(slices.Clone(tables), of) {
+				if _, err := db.Exec(q); err != nil {
+					t.Fatalf("%s: %v", q, err)
+				}
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := OpenRecords(t.Context(), Options{Path: file}); flow.CodeOf(err) != flow.CodeInvalid {
+				t.Errorf("got %v, want it refused", err)
+			}
+		})
+	}
 }
