@@ -16,7 +16,7 @@ import (
 // To add a package, give it a line here: say which kind it is (a leaf, a
 // service, a face) and list as little as it needs.
 func layers() map[string][]string {
-	leaves := []string{"definition", "expr", "sandbox", "egress", "secret", "bucket", "notify", "a2a", "mcpclient", "ident", "watch", "phrase"}
+	leaves := []string{"definition", "expr", "sandbox", "egress", "secret", "bucket", "notify", "a2a", "mcpclient", "ident", "watch", "phrase", "fair"}
 	services := []string{"step", "engine", "recovery", "responder", "agent", "vault", "trigger", "connector", "access", "dispatch", "bridge"}
 	allow := map[string][]string{
 		// The vocabulary: the standard library and nothing else.
@@ -26,6 +26,7 @@ func layers() map[string][]string {
 		"ident":      {},
 		"phrase":     {"flow"},
 		"watch":      {},
+		"fair":       {},
 		"expr":       {"flow"},
 		"definition": {"flow", "expr"},
 		"sandbox":    {"flow"},

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/longstop-dev/longstop/internal/access"
+	"github.com/longstop-dev/longstop/internal/fair"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
@@ -39,8 +40,8 @@ type Limits struct {
 	BodyTime    time.Duration // for a message to arrive; default 30 s
 	CallTime    time.Duration // for an operation; default 60 s
 	Batch       int           // messages in a batch of 2025-03-26; default 20
-	Calls       int           // requests served at the same time; default 256
-	Sessions    int           // open sessions; default 1024
+	Calls       int           // requests served at the same time, at most half of them of a workspace, a quarter of a key; default 256
+	Sessions    int           // open sessions, at most half of them of a workspace; default 1024
 	KeySessions int           // of one key, whose oldest is closed for a new one; default 32
 	Idle        time.Duration // after which a session is closed; default 30 min
 }
@@ -77,7 +78,7 @@ type Face struct {
 	offered   map[string]bool
 	servers   map[flow.Role]*sdk.Server // each lists what its role may use
 	sessions  *sessions
-	calls     chan struct{} // a seat for each request
+	seats     *fair.Places // one for each request that is served
 	stateless http.Handler
 	stateful  http.Handler
 }
@@ -86,7 +87,7 @@ type Face struct {
 func New(c Config) *Face {
 	c.Limits = c.Limits.withDefaults()
 	f := &Face{c: c, log: c.Log, ops: map[string]flow.Op{}, offered: map[string]bool{}, servers: map[flow.Role]*sdk.Server{},
-		calls: make(chan struct{}, c.Limits.Calls)}
+		seats: fair.New(fair.Limits{All: c.Limits.Calls, Group: max(c.Limits.Calls/2, 1), One: max(c.Limits.Calls/4, 1)})}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
 	}
@@ -174,14 +175,13 @@ func (f *Face) ServeAs(w http.ResponseWriter, r *http.Request, by flow.Caller) {
 		refuse(w, http.StatusMethodNotAllowed, "there is no stream from this server: send messages with POST, end a session with DELETE")
 		return
 	}
-	select {
-	case f.calls <- struct{}{}:
-		defer func() { <-f.calls }()
-	default:
+	key := fair.Place{Group: by.Workspace, One: by.KeyID}
+	if !f.seats.Take(key) {
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusTooManyRequests, "too many requests are being served")
+		refuse(w, http.StatusTooManyRequests, "too many requests are being served, of all or of this key")
 		return
 	}
+	defer f.seats.Give(key)
 	body, ok := f.read(w, r)
 	if !ok {
 		return
@@ -192,10 +192,10 @@ func (f *Face) ServeAs(w http.ResponseWriter, r *http.Request, by flow.Caller) {
 		return
 	}
 	if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" {
-		release, ok := f.sessions.open(by.Workspace + "/" + by.KeyID)
+		release, ok := f.sessions.open(key)
 		if !ok {
 			w.Header().Set("Retry-After", "60")
-			refuse(w, http.StatusServiceUnavailable, "too many sessions are open")
+			refuse(w, http.StatusServiceUnavailable, "too many sessions are open, of all or of this workspace")
 			return
 		}
 		defer func() { release(w.Header().Get(sessionHeader)) }()

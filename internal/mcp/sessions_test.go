@@ -12,12 +12,17 @@ import (
 	"github.com/longstop-dev/longstop/internal/mcp"
 )
 
-// alone serves a face without services; the bearer names the key.
+// alone serves a face without services; the bearer names the key, with a
+// workspace and a slash before it for another than ws.
 func alone(t *testing.T, l mcp.Limits) string {
 	t.Helper()
 	f := mcp.New(mcp.Config{Limits: l, Ops: []flow.Op{{Name: "recovery.schema", Min: flow.RoleViewer, Faces: []string{"mcp"}}}})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f.ServeAs(w, r, flow.Caller{Workspace: "ws", KeyID: r.Header.Get("Authorization"), Role: flow.RoleOwner})
+		by := flow.Caller{Workspace: "ws", KeyID: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), Role: flow.RoleOwner}
+		if workspace, key, ok := strings.Cut(by.KeyID, "/"); ok {
+			by.Workspace, by.KeyID = workspace, key
+		}
+		f.ServeAs(w, r, by)
 	}))
 	t.Cleanup(func() { f.Close(); s.Close() })
 	return s.URL
@@ -51,7 +56,7 @@ func gone(t *testing.T, url, key, id string) {
 
 func TestSessionsAreBounded(t *testing.T) {
 	t.Parallel()
-	url := alone(t, mcp.Limits{Sessions: 4, KeySessions: 2})
+	url := alone(t, mcp.Limits{Sessions: 8, KeySessions: 2})
 	first := opened(t, url, "a")
 	second := opened(t, url, "a")
 	third := opened(t, url, "a")
@@ -65,12 +70,14 @@ func TestSessionsAreBounded(t *testing.T) {
 	opened(t, url, "c")
 	status, h, body := post(t, url, "d", initialize)
 	if status != http.StatusServiceUnavailable || h.Get("Retry-After") == "" || !json.Valid([]byte(body)) {
-		t.Errorf("one too many: got %d %s, want 503 and Retry-After", status, body)
+		t.Errorf("a fifth, where four are left to others: got %d %s, want 503 and Retry-After", status, body)
 	}
 	if status, _, body := send(t, "DELETE", url, "a", "", "Mcp-Session-Id", second); status != http.StatusNoContent {
 		t.Fatalf("end: got %d %s", status, body)
 	}
 	opened(t, url, "d")
+	opened(t, url, "other/a")
+	opened(t, url, "other/a")
 }
 
 func TestAMessageThatOpensNoSession(t *testing.T) {

@@ -1,13 +1,13 @@
 package turn
 
 import (
-	"fmt"
 	"testing"
 
+	"github.com/longstop-dev/longstop/internal/fair"
 	"github.com/longstop-dev/longstop/internal/flow"
 )
 
-// TestLanes: each bound holds by itself, and those who wait take turns.
+// TestLanes: who finds no place waits, and those who wait take turns.
 func TestLanes(t *testing.T) {
 	t.Parallel()
 	l := newLanes(Limits{All: 7, Workspace: 3, Agent: 1})
@@ -34,7 +34,7 @@ func TestLanes(t *testing.T) {
 	leave := func(workspace, agent, want string) {
 		t.Helper()
 		got := "nobody"
-		for _, e := range l.leave(place{workspace, agent}) {
+		for _, e := range l.leave(fair.Place{Group: workspace, One: agent}) {
 			got = e.turn.Workspace + "/" + e.turn.Agent
 		}
 		if got != want {
@@ -46,29 +46,4 @@ func TestLanes(t *testing.T) {
 	leave("b", "x", "a/z")
 	leave("a", "x", "a/x")
 	leave("f", "x", "nobody")
-}
-
-// TestAgentsThatHangLeavePlaces: eight agents of a workspace that take what
-// they can leave a place to the ninth, and all of them most to others.
-func TestAgentsThatHangLeavePlaces(t *testing.T) {
-	t.Parallel()
-	l := newLanes(Limits{}.withDefaults())
-	enter := func(workspace, agent string) bool {
-		return l.enter(&entry{turn: flow.Turn{Workspace: workspace, Agent: agent}})
-	}
-	for i := range 8 {
-		agent := fmt.Sprint("hung ", i)
-		if !enter("a", agent) {
-			t.Fatalf("%s gets no place at all", agent)
-		}
-		for range 200 {
-			enter("a", agent)
-		}
-	}
-	if !enter("a", "quick") || !enter("b", "quick") {
-		t.Errorf("agents that hang hold %d places, %d of their workspace, and leave none", l.all, l.workspaces["a"])
-	}
-	if first := l.agents[place{"a", "hung 0"}]; first != 32 {
-		t.Errorf("an agent alone gets %d places, want 32", first)
-	}
 }
