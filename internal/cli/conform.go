@@ -199,8 +199,8 @@ func reportConformity(a *app, r *conform.Report) {
 			fmt.Fprintf(a.out, "  %s %s: %s\n", a.ink.Faint("-"), t.Name, show.Line(t.Skipped, 120))
 			continue
 		}
-		for _, w := range t.Results { // an inbox shows what was never answered only here
-			if t.Name == conform.TransportInbox && w.Type == "" && !w.Passed {
+		for _, w := range t.Results { // an inbox shows what was never answered, or never put right, only here
+			if t.Name == conform.TransportInbox && len(w.Problems) > 0 && w.Problems[0].Kind != conform.KindSafety {
 				fmt.Fprintf(a.out, "  %s %s: %s\n", a.ink.Bad("✗"), w.Case, show.Line(w.Problems[0].Message, 160))
 			}
 		}

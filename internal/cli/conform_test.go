@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/longstop-dev/longstop/internal/conform"
+	"github.com/longstop-dev/longstop/internal/flow"
 )
 
 func TestConformExample(t *testing.T) {
@@ -82,4 +85,16 @@ func TestConformInbox(t *testing.T) {
 	}
 	holds(t, errOut, "LONGSTOP_ENDPOINT=http://127.0.0.1:", "LONGSTOP_KEY=longstop_conform_")
 	holds(t, out, "gone: it was not answered within 100ms", "inbox: 0 of 1 passed")
+}
+
+// TestARefusedInboxAnswerIsShown: one that was never put right is shown with
+// what is wrong, not only counted.
+func TestARefusedInboxAnswerIsShown(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	reportConformity(&app{out: &out}, &conform.Report{Transports: []conform.Transport{{Name: conform.TransportInbox, Failed: 1, Results: []conform.Result{
+		{Case: "gone", Type: flow.ActionRetryWithParams, Problems: []conform.Problem{{Kind: conform.KindContract, Message: "modifications.title may not be changed"}}}}}}})
+	if !strings.Contains(out.String(), "may not be changed") {
+		t.Errorf("got %q, want what is wrong with it", out.String())
+	}
 }

@@ -181,11 +181,12 @@ func (c *Courier) batch(workspace string) error {
 	}
 	close(next)
 	errs := make([]error, perLane)
+	began := time.Now() // a receiver that hangs gives its lane to others after a time-out
 	var wg sync.WaitGroup
 	for i := range errs {
 		wg.Go(func() {
 			for n := range next {
-				if errs[i] = c.deliver(n); errs[i] != nil {
+				if errs[i] = c.deliver(n); errs[i] != nil || time.Since(began) >= c.c.Timeout {
 					return
 				}
 			}
