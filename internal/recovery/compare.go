@@ -10,7 +10,7 @@ import (
 
 // weigh works out what would have come of an observed agent's answer, beside
 // what was done.
-func (d *Desk) weigh(ctx context.Context, k *flow.Case) error {
+func (d *Desk) weigh(ctx context.Context, k *flow.Case, seen latest) error {
 	o := k.Observed
 	if o == nil {
 		return nil
@@ -41,11 +41,11 @@ func (d *Desk) weigh(ctx context.Context, k *flow.Case) error {
 		}
 	}
 	var err error
-	o.Verdict, err = d.verdictOn(ctx, k, would)
+	o.Verdict, err = d.verdictOn(ctx, k, would, seen)
 	return err
 }
 
-func (d *Desk) verdictOn(ctx context.Context, k *flow.Case, would flow.Action) (string, error) {
+func (d *Desk) verdictOn(ctx context.Context, k *flow.Case, would flow.Action, seen latest) (string, error) {
 	switch would.Type {
 	case flow.ActionNeedsHuman:
 		return flow.WouldCall, nil
@@ -55,7 +55,7 @@ func (d *Desk) verdictOn(ctx context.Context, k *flow.Case, would flow.Action) (
 	if k.Observed.Compared != "same" {
 		return flow.WouldRetry, nil
 	}
-	later, err := d.failedAgain(ctx, k)
+	later, err := d.failedAgain(ctx, k, seen)
 	if err != nil || later {
 		return flow.WouldNotMend, err
 	}
@@ -66,27 +66,33 @@ func (d *Desk) verdictOn(ctx context.Context, k *flow.Case, would flow.Action) (
 	return flow.WouldMend, nil
 }
 
+// latest is the newest case of each step instance, by run: a run's cases are
+// read once, however many of them are weighed.
+type latest map[string]map[flow.StepKey]string
+
 // failedAgain reports whether the step failed once more after the case.
-func (d *Desk) failedAgain(ctx context.Context, k *flow.Case) (bool, error) {
-	before := ""
-	for {
+func (d *Desk) failedAgain(ctx context.Context, k *flow.Case, seen latest) (bool, error) {
+	key := flow.StepKey{Index: k.StepIndex, Iteration: k.Iteration}
+	if newest, read := seen[k.RunID]; read {
+		return newest[key] > k.ID, nil
+	}
+	newest := map[flow.StepKey]string{}
+	for before := ""; ; {
 		page, err := d.c.Records.Cases(ctx, k.Workspace, k.RunID, before, 500)
 		if err != nil {
 			return false, err
 		}
 		for _, other := range page {
-			if other.ID <= k.ID {
-				return false, nil
-			}
-			if other.StepIndex == k.StepIndex && other.Iteration == k.Iteration {
-				return true, nil
-			}
+			at := flow.StepKey{Index: other.StepIndex, Iteration: other.Iteration}
+			newest[at] = max(newest[at], other.ID)
 		}
 		if len(page) < 500 {
-			return false, nil
+			break
 		}
 		before = page[len(page)-1].ID
 	}
+	seen[k.RunID] = newest
+	return newest[key] > k.ID, nil
 }
 
 // carriedOut is the action that was applied to the case: the last that was

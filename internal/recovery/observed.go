@@ -61,7 +61,7 @@ func (d *Desk) CasesObserved(ctx context.Context, by flow.Caller, in *ObservedIn
 	}
 	limit = min(limit, maxSummed)
 	out, agents := &ObservedView{}, map[[2]string]*tally{}
-	before := ""
+	before, seen := "", latest{}
 	for out.Cases < limit {
 		page, err := d.c.Observations.ObservedCases(ctx, by.Workspace, before, 200)
 		if err != nil {
@@ -72,7 +72,7 @@ func (d *Desk) CasesObserved(ctx context.Context, by flow.Caller, in *ObservedIn
 			if out.Cases == limit || in.Workflow != "" && k.Workflow != in.Workflow {
 				continue
 			}
-			if err := d.weigh(ctx, k); err != nil {
+			if err := d.weigh(ctx, k, seen); err != nil {
 				return nil, err
 			}
 			out.Cases++

@@ -116,8 +116,9 @@ func (d *Desk) CasesList(ctx context.Context, by flow.Caller, in *CasesListIn) (
 		return nil, err
 	}
 	out := paged(rows, limit, func(k flow.Case) string { return k.ID })
+	seen := latest{}
 	for i := range out.Items {
-		if err := d.weigh(ctx, &out.Items[i]); err != nil {
+		if err := d.weigh(ctx, &out.Items[i], seen); err != nil {
 			return nil, err
 		}
 	}
@@ -140,7 +141,7 @@ func (d *Desk) CasesGet(ctx context.Context, by flow.Caller, in *CaseIn) (*flow.
 	if err != nil {
 		return nil, err
 	}
-	return &k, d.weigh(ctx, &k)
+	return &k, d.weigh(ctx, &k, latest{})
 }
 
 // CasesReplay asks an agent about a frozen case. Nothing is applied.
