@@ -3,6 +3,7 @@ package recovery
 import (
 	"context"
 	"net/url"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -147,8 +148,15 @@ func (o *observer) work(x observation) {
 }
 
 // ask puts one case before the own agent and keeps what it would have done,
-// checked as if it were applied.
+// checked as if it were applied. What an agent answers does not take the
+// process along: no run waits here that could fail instead.
 func (o *observer) ask(x observation) {
+	defer func() {
+		if p := recover(); p != nil {
+			o.d.c.Log.Error("observing an agent panicked", "case", x.s.kase.ID, "stack", string(debug.Stack()))
+			o.record(x, flow.Observation{State: flow.ObservationFailed, Asked: x.s.part("its answer cannot be read")})
+		}
+	}()
 	if x.own == nil {
 		o.record(x, flow.Observation{State: flow.ObservationFailed, Asked: x.s.part("no agent is set any more")})
 		return

@@ -91,6 +91,22 @@ func TestWhoIsObserved(t *testing.T) {
 	}
 }
 
+type breaking struct{ Responder }
+
+func (breaking) Name() string { panic("broken") }
+
+// TestAnObservedAgentThatBreaksSomething takes nothing along.
+func TestAnObservedAgentThatBreaksSomething(t *testing.T) {
+	t.Parallel()
+	b, f := newBed(t), httpFailure()
+	d := observing(b, newSlow(fixed))
+	k := freeze(t, d, f)
+	d.observer.ask(observation{s: &sitting{d: d, failure: f, kase: k}, own: breaking{}})
+	if o, ok := b.observation(k.ID); !ok || o.State != flow.ObservationFailed || o.Rejection == "" {
+		t.Errorf("recorded %+v, want that it failed", o)
+	}
+}
+
 // TestARunDoesNotWaitForWhoIsObserved decides while the agent is still being
 // asked, and looks at what it would have done when it has answered.
 func TestARunDoesNotWaitForWhoIsObserved(t *testing.T) {

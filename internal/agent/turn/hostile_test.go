@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,6 +57,31 @@ func TestAnAnswerThatTheDatabaseDidNotTake(t *testing.T) {
 	sent, _ := s.seen()
 	if len(sent) != 1 || a.A2ATaskID != "t-1" {
 		t.Errorf("the message was sent %d times, answer %+v", len(sent), a)
+	}
+}
+
+// breaking is a store with which a try panics once.
+type breaking struct {
+	turn.Store
+	done atomic.Bool
+}
+
+func (b *breaking) Agent(ctx context.Context, workspace, id string) (flow.Agent, error) {
+	if !b.done.Swap(true) {
+		panic("what was sent broke the reading of it")
+	}
+	return b.Store.Agent(ctx, workspace, id)
+}
+
+// TestATryThatPanics has failed, and takes nothing along.
+func TestATryThatPanics(t *testing.T) {
+	t.Parallel()
+	s := newScripted(t)
+	s.send = func(int, call) string { return `{"task":` + task("t-1", "c-1", "COMPLETED", saying("done")) + `}` }
+	f := &breaking{}
+	b := newBed(t, s.url, func(b *bed) { b.wrap = func(s turn.Store) turn.Store { f.Store = s; return f } })
+	if a := b.answer(b.ask(`{"text":"hi"}`, ``)); a.Code != "" || a.Text != "done" || !strings.Contains(b.log.String(), "turn: panic") {
+		t.Errorf("answer %+v, log %s", a, b.log.String())
 	}
 }
 

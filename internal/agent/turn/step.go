@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/a2a"
@@ -85,8 +86,21 @@ func (d *Driver) advance(ctx context.Context, e *entry) (time.Time, bool, error)
 	if e.polls() {
 		do = s.poll
 	}
-	next, err := do(ctx)
+	next, err := s.contained(ctx, do)
 	return next, false, err
+}
+
+// contained keeps what an agent sends from taking the process along, now and
+// after each restart: a try in which something panics is one that failed.
+func (s *session) contained(ctx context.Context, do func(context.Context) (time.Time, error)) (next time.Time, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.c.Log.Error("turn: panic", slog.String("turn", s.t.ID), slog.String("stack", string(debug.Stack())))
+			s.t.Progress.Try = max(s.t.Progress.Try, 1)
+			next, err = s.failed(ctx, verdict{code: flow.TurnInvalidResponse, why: "the agent's answer cannot be read"})
+		}
+	}()
+	return do(ctx)
 }
 
 const whyRevoked = "the agent's connection to this vault was revoked"
