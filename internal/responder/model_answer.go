@@ -199,12 +199,13 @@ func contentOf(raw json.RawMessage) string {
 		}
 		return ""
 	}
+	var all strings.Builder
 	for _, p := range parts {
 		if p.Type == "text" || p.Type == "output_text" {
-			text += p.Text
+			all.WriteString(p.Text)
 		}
 	}
-	return text
+	return all.String()
 }
 
 func argumentsOf(raw json.RawMessage) string {
@@ -222,18 +223,16 @@ func withoutThoughts(text string) string {
 	}
 	for _, tag := range []string{"think", "thinking", "thought", "reasoning"} {
 		open, end := "<"+tag+">", "</"+tag+">"
+		var kept strings.Builder // one pass: there may be millions of such marks
 		for {
-			i := strings.Index(text, open)
-			if i < 0 {
+			before, rest, found := strings.Cut(text, open)
+			kept.WriteString(before)
+			if text = ""; !found {
 				break
 			}
-			before, rest := text[:i], text[i+len(open):]
-			_, after, closed := strings.Cut(rest, end)
-			text = before + after
-			if !closed {
-				break
-			}
+			_, text, _ = strings.Cut(rest, end)
 		}
+		text = kept.String()
 		if _, after, ok := strings.Cut(text, end); ok { // some templates open it themselves
 			text = after
 		}
