@@ -27,7 +27,7 @@ func (s *sitting) question() flow.Question {
 	return flow.Question{
 		Workspace: s.failure.Run.Workspace, RunID: s.failure.Run.ID, StepIndex: s.failure.Step.Index, Attempt: s.kase.Attempt,
 		Input: s.kase.Input, Settings: s.settings, Failed: s.failure.Failed, Response: s.kase.Response,
-		Contract: s.failure.Step.Output, Timeout: s.timeout(), Cap: s.limits.StepTimeout,
+		Contract: s.masker.JSON(s.failure.Step.Output), Timeout: s.timeout(), Cap: s.limits.StepTimeout,
 	}
 }
 

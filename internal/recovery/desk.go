@@ -127,6 +127,7 @@ func (d *Desk) sit(ctx context.Context, f flow.Failure, k flow.Case) (*sitting, 
 	if s.masker, err = d.c.Secrets.Masker(ctx, f.Run.Workspace); err != nil {
 		return s, err
 	}
+	s.kase = secret.Masked(s.masker, s.kase) // it may have been frozen before something in it was a secret
 	if s.limits, err = d.c.Settings.Limits(ctx, f.Run.Workspace); err != nil {
 		return s, err
 	}

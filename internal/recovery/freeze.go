@@ -38,7 +38,7 @@ func (d *Desk) Freeze(ctx context.Context, f flow.Failure) (flow.Case, error) {
 		OpenedAt:  d.c.Clock.Now(),
 		Input:     frozen(f, masker),
 		Response:  response(f.Failed.Response, masker),
-		Contract:  f.Step.Output,
+		Contract:  masker.JSON(f.Step.Output),
 		Asked:     []flow.Asked{},
 		Observed:  d.observed(ctx, f),
 	}, nil

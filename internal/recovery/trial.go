@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/secret"
 )
 
 // TrialResult is what came of asking an agent without applying its answer.
@@ -36,6 +37,11 @@ func Sample() flow.RecoveryInput {
 // recorded. The error is about the workspace; what is wrong with the agent
 // stands in the result.
 func (d *Desk) Try(ctx context.Context, workspace string, agent flow.AgentRef, k flow.Case) (TrialResult, error) {
+	masker, err := d.c.Secrets.Masker(ctx, workspace)
+	if err != nil {
+		return TrialResult{}, err
+	}
+	k = secret.Masked(masker, k) // it may have been frozen before something in it was a secret
 	id, in, contract := d.c.NewID("trial"), k.Input, k.Contract
 	f := flow.Failure{
 		Run: flow.Run{ID: id, Workspace: workspace, Input: in.WorkflowInput},
