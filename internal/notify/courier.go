@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/secret"
 )
 
 // Outbox is where notices wait.
@@ -30,6 +31,8 @@ type Outbox interface {
 // Targets says where a workspace's notices go.
 type Targets interface {
 	NoticeTarget(ctx context.Context, workspace string) (flow.NoticeTarget, error)
+	// Masker takes out of a notice what has become a secret since it was written.
+	Masker(ctx context.Context, workspace string) (*secret.Masker, error)
 }
 
 // Config is what a Courier is made of. All members but Timeout are required.
@@ -202,6 +205,11 @@ func (c *Courier) deliver(n flow.Notice) error {
 		return nil
 	}
 	to, err := c.c.Targets.NoticeTarget(c.ctx, n.Workspace)
+	var masker *secret.Masker
+	if err == nil {
+		masker, err = c.c.Targets.Masker(c.ctx, n.Workspace)
+	}
+	n.Body = masker.JSON(n.Body)
 	var t tried
 	switch {
 	case err != nil:

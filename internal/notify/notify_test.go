@@ -20,6 +20,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/ident"
 	"github.com/longstop-dev/longstop/internal/notify"
 	"github.com/longstop-dev/longstop/internal/pgtest"
+	masks "github.com/longstop-dev/longstop/internal/secret"
 	"github.com/longstop-dev/longstop/internal/store"
 )
 
@@ -111,6 +112,7 @@ type bed struct {
 
 	mu      sync.Mutex
 	targets map[string]flow.NoticeTarget
+	masker  *masks.Masker
 }
 
 // outbox tells the test what was settled.
@@ -130,6 +132,13 @@ func (b *bed) NoticeTarget(_ context.Context, workspace string) (flow.NoticeTarg
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.targets[workspace], nil
+}
+
+// Masker knows what is a secret now.
+func (b *bed) Masker(context.Context, string) (*masks.Masker, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.masker, nil
 }
 
 func (b *bed) send(workspace, url string) {
@@ -270,6 +279,31 @@ func TestAFailedNoticeIsTriedAgain(t *testing.T) {
 		for _, d := range r.all {
 			if d.id != first.ID {
 				t.Errorf("a try had the id %s, want %s for all", d.id, first.ID)
+			}
+		}
+	})
+}
+
+// What has become a secret since a notice was written is masked at the next
+// try, under the signature of what is sent.
+func TestANoticeIsMaskedAtEachTry(t *testing.T) {
+	onEach(t, func(t *testing.T, b *bed) {
+		r := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+			if n == 1 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		})
+		b.send("ws", r.URL)
+		b.write("ws", 1)
+		first := b.next()
+		b.mu.Lock()
+		b.masker = masks.NewMasker(map[string]string{"late": "run:failed"}, nil)
+		b.mu.Unlock()
+		b.clock.Advance(first.DueAt.Sub(b.clock.Now()))
+		b.next()
+		for _, want := range []string{"run:failed", "[secret:late]"} {
+			if d := <-r.came; d.body != `{"type":"`+want+`","é":"ü"}` {
+				t.Errorf("got %s, want the type %s", d.body, want)
 			}
 		}
 	})

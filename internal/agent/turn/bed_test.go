@@ -17,6 +17,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/flow/flowtest"
 	"github.com/longstop-dev/longstop/internal/ident"
+	"github.com/longstop-dev/longstop/internal/secret"
 	"github.com/longstop-dev/longstop/internal/store"
 	"github.com/longstop-dev/longstop/internal/vault"
 )
@@ -30,18 +31,19 @@ const (
 // bed is a driver over a real store and a real vault, with a clock that the
 // test moves.
 type bed struct {
-	t     *testing.T
-	clock *flowtest.Clock
-	db    store.Options
-	store *store.Store
-	vault *vault.Service
-	d     *turn.Driver
-	con   string
-	ada   flow.Caller
-	log   *logged
-	mints mints
-	wrap  func(turn.Store) turn.Store
-	guard egress.Policy
+	masker *secret.Masker
+	t      *testing.T
+	clock  *flowtest.Clock
+	db     store.Options
+	store  *store.Store
+	vault  *vault.Service
+	d      *turn.Driver
+	con    string
+	ada    flow.Caller
+	log    *logged
+	mints  mints
+	wrap   func(turn.Store) turn.Store
+	guard  egress.Policy
 
 	moved chan struct{}
 }
@@ -81,6 +83,9 @@ func (w wires) CancelTask(ctx context.Context, _ string, t a2a.Target, r a2a.Rou
 func (w wires) Card(ctx context.Context, _, url string) (*a2a.Card, error) {
 	return w.FetchCard(ctx, url)
 }
+
+// Masker knows what is a secret now.
+func (b *bed) Masker(context.Context, string) (*secret.Masker, error) { return b.masker, nil }
 
 // newBed makes a bed whose agent has its card at a URL.
 func newBed(t *testing.T, card string, change ...func(*bed)) *bed {
@@ -139,7 +144,7 @@ func (b *bed) start() {
 	if b.wrap != nil {
 		s = b.wrap(s)
 	}
-	b.d = turn.New(turn.Config{Store: s, Wire: wires{&a2a.Client{HTTP: guard.Client(egress.ClientOptions{})}}, Tokens: b.mints, Feed: b.vault, Clock: b.clock,
+	b.d = turn.New(turn.Config{Store: s, Wire: wires{&a2a.Client{HTTP: guard.Client(egress.ClientOptions{})}}, Tokens: b.mints, Feed: b.vault, Secrets: b, Clock: b.clock,
 		NewID: ident.New, Jitter: func() float64 { return 0 }, Log: slog.New(slog.NewJSONHandler(b.log, nil))})
 	b.d.OnRest(func() {
 		select {

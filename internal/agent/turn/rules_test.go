@@ -13,6 +13,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/agent/token"
 	"github.com/longstop-dev/longstop/internal/agent/turn"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/secret"
 	"github.com/longstop-dev/longstop/internal/vault"
 )
 
@@ -43,6 +44,19 @@ func TestWhatTheAgentIsTold(t *testing.T) {
 		if sent[0].Params.Configuration["returnImmediately"] != true || sent[0].Params.Message.TaskID != "" {
 			t.Errorf("sent %s", sent[0].raw)
 		}
+	}
+}
+
+// A message of which something has become a secret is masked on its way.
+func TestWhatBecameASecretIsNotSent(t *testing.T) {
+	t.Parallel()
+	const late = "late-secret-0123456789"
+	s := newScripted(t)
+	b := newBed(t, s.url, func(b *bed) { b.masker = secret.NewMasker(map[string]string{"late": late}, nil) })
+	b.answer(b.ask(`{"text":"use `+late+`","key":"`+late+`"}`, ``))
+	sent, _ := s.seen()
+	if raw := sent[0].raw; strings.Contains(raw, late) || !strings.Contains(raw, `"use [secret:late]"`) {
+		t.Errorf("sent %s, want masks", raw)
 	}
 }
 

@@ -142,6 +142,11 @@ func (s *session) read(ctx context.Context) error {
 		s.ask = flow.VaultEvent{ID: s.t.EventID, Workspace: s.t.Workspace, Vault: s.t.Vault, Scope: s.t.Scope}
 		err = nil
 	}
+	if err != nil || s.c.Secrets == nil {
+		return err
+	}
+	masker, err := s.c.Secrets.Masker(ctx, s.t.Workspace) // with secrets that have come since the event
+	s.ask.Payload = masker.JSON(s.ask.Payload)
 	return err
 }
 

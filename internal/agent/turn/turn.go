@@ -15,6 +15,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/agent/token"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/ident"
+	"github.com/longstop-dev/longstop/internal/secret"
 )
 
 // Store keeps turns and what they need to know.
@@ -50,17 +51,24 @@ type Feed interface {
 	Published(events []flow.VaultEvent)
 }
 
-// Config is what a Driver is made of. All but Limits is required.
+// Secrets gives what takes a workspace's secrets out of what agents are sent.
+type Secrets interface {
+	Masker(ctx context.Context, workspace string) (*secret.Masker, error)
+}
+
+// Config is what a Driver is made of. All but Secrets, without which nothing
+// is masked, and Limits is required.
 type Config struct {
-	Store  Store
-	Wire   Wire
-	Tokens Tokens
-	Feed   Feed
-	Clock  flow.Clock
-	NewID  ident.Generator
-	Jitter func() float64 // from 0 to 1: spreads retries
-	Log    *slog.Logger
-	Limits Limits
+	Store   Store
+	Wire    Wire
+	Tokens  Tokens
+	Feed    Feed
+	Secrets Secrets
+	Clock   flow.Clock
+	NewID   ident.Generator
+	Jitter  func() float64 // from 0 to 1: spreads retries
+	Log     *slog.Logger
+	Limits  Limits
 }
 
 // Limits bound what is asked of agents at the same time, of sends and of polls
