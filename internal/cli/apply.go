@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -157,6 +159,11 @@ func (c *workflowsApplyCmd) plan(a *app, s *session, item *applied) error {
 	ink := a.ink
 	if c.JSON {
 		ink = show.Ink{}
+	}
+	sum := sha256.Sum256(item.source)
+	if item.was != nil && was.Digest == hex.EncodeToString(sum[:]) { // what is shown may be masked
+		item.Change = "unchanged"
+		return nil
 	}
 	if !show.Unified(&b, ink, name, item.File, old, string(item.source)) && item.was != nil {
 		item.Change = "unchanged"

@@ -75,6 +75,22 @@ func TestVersionsOnTheCommandLine(t *testing.T) {
 	}
 }
 
+// A definition that holds what has become a secret is shown masked, and is not
+// published again for that.
+func TestAFolderWithASecretIsTheSame(t *testing.T) {
+	t.Parallel()
+	where, _ := held(t)
+	data := "--data=" + where
+	dir, put := folder(t)
+	put("a.yaml", plan("a", "value-0123456789"))
+	must(t, "workflows", "apply", dir, data)
+	if code, out, errOut := line(t, "value-0123456789\n", "secrets", "set", "late", data); code != exitOK {
+		t.Fatalf("secrets set: got %d %s%s", code, out, errOut)
+	}
+	holds(t, must(t, "workflows", "show", "a", data), "[secret:late]")
+	holds(t, must(t, "workflows", "apply", dir, data), "= a version 1")
+}
+
 func TestAFolderIsApplied(t *testing.T) {
 	t.Parallel()
 	where, _ := held(t)
