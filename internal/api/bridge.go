@@ -25,7 +25,7 @@ func (a *API) bridge(s Bridges, op flow.Op) func(http.ResponseWriter, *http.Requ
 		}
 		name := r.URL.Query().Get("name")
 		if err := s.Free(c.by, name); err != nil {
-			problemOf(err).write(w)
+			a.problem(r.Context(), op.Name, c.by, err).write(w)
 			return true
 		}
 		conn, err := websocket.Accept(&handshake{ResponseWriter: w}, r, &websocket.AcceptOptions{Subprotocols: []string{bridge.Subprotocol}})

@@ -22,7 +22,7 @@ func mountHealth(a *API, ready func(context.Context) error) {
 		if ready != nil {
 			if err := ready(ctx); err != nil {
 				p := refuse(http.StatusServiceUnavailable, "the database does not answer", "", "")
-				a.explain(ctx, "readyz", err, p)
+				a.explain(ctx, "readyz", err, p, nil)
 				p.write(w)
 				return
 			}

@@ -20,7 +20,7 @@ func mountJWKS(a *API, keys func(context.Context) (json.RawMessage, error)) {
 			var err error
 			if set, err = keys(ctx); err != nil {
 				p := refuse(http.StatusServiceUnavailable, "the keys cannot be read now", "", "")
-				a.explain(ctx, "jwks", err, p)
+				a.explain(ctx, "jwks", err, p, nil)
 				p.write(w)
 				return
 			}

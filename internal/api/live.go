@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/secret"
 )
 
 // errLeaving ends a follower because this process ends.
@@ -52,7 +53,7 @@ func (a *API) live(open func(r *http.Request, by flow.Caller) followed) func(htt
 		if from == nil {
 			return false
 		}
-		f := &feed{a: a, from: from, bearer: c.bearer}
+		f := &feed{a: a, from: from, bearer: c.bearer, by: c.by}
 		if p := f.begin(r); p != nil {
 			p.write(w)
 			return true
@@ -86,6 +87,7 @@ type feed struct {
 	a      *API
 	from   followed
 	bearer string
+	by     flow.Caller
 	after  int64
 }
 
@@ -102,9 +104,7 @@ func (f *feed) begin(r *http.Request) *Problem {
 		f.after = max(f.after, n)
 	}
 	if _, _, err := f.from.page(r.Context(), f.after, 1); err != nil {
-		p := problemOf(err)
-		f.a.explain(r.Context(), f.from.op(), err, p)
-		return p
+		return f.a.problem(r.Context(), f.from.op(), f.by, err)
 	}
 	return nil
 }
@@ -149,7 +149,12 @@ func (f *feed) drain(ctx context.Context, to follower) (ended, sent bool, err er
 		if err != nil {
 			return false, sent, err
 		}
+		m, err := f.a.masker(ctx, f.from.op(), f.by)
+		if err != nil {
+			return false, sent, err
+		}
 		for _, r := range page {
+			r.body = secret.Masked(m, r.body)
 			if err := to.send(ctx, r); err != nil {
 				return false, sent, err
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/secret"
 )
 
 // route is what an operation has of its own beside its Op.
@@ -102,19 +103,25 @@ func (a *API) run(ctx context.Context, op flow.Op, at route, empty bool, call fu
 		ctx, cancel = a.whileOpen(ctx)
 		defer cancel()
 	}
-	out, err := call(ctx, callOf(ctx).by, in)
+	by := callOf(ctx).by
+	if _, err := a.masker(ctx, op.Name, by); err != nil { // nothing is done of which nothing could be shown
+		return nil, a.problem(ctx, op.Name, by, err)
+	}
+	out, err := call(ctx, by, in)
 	if err == nil && at.patient {
 		err = a.stillMay(context.WithoutCancel(ctx), op)
 	}
 	if err != nil {
-		p := problemOf(err)
-		a.explain(ctx, op.Name, err, p)
-		return nil, p
+		return nil, a.problem(ctx, op.Name, by, err)
 	}
 	if empty {
 		return &reply{Status: http.StatusNoContent}, nil
 	}
-	r := &reply{Status: cmp.Or(at.status, http.StatusOK), Body: out}
+	m, err := a.masker(context.WithoutCancel(ctx), op.Name, by) // again: it may have waited
+	if err != nil {
+		return nil, a.problem(ctx, op.Name, by, err)
+	}
+	r := &reply{Status: cmp.Or(at.status, http.StatusOK), Body: secret.Masked(m, out)}
 	if v, ok := out.(validated); ok {
 		var unchanged bool
 		if r.ETag, unchanged = v.Validator(); unchanged {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/secret"
 )
 
 // Problem is how every error is answered: application/problem+json of RFC
@@ -126,15 +127,15 @@ func internal() *Problem {
 }
 
 // explain logs what an error's answer leaves out.
-func (a *API) explain(ctx context.Context, op string, err error, p *Problem) {
+func (a *API) explain(ctx context.Context, op string, err error, p *Problem, m *secret.Masker) {
 	level := slog.LevelDebug
 	if p.Status >= 500 && ctx.Err() == nil {
 		level = slog.LevelError
 	}
-	attrs := []slog.Attr{slog.String("op", op), slog.Int("status", p.Status), slog.String("error", err.Error())}
+	attrs := []slog.Attr{slog.String("op", op), slog.Int("status", p.Status), slog.String("error", m.Text(err.Error()))}
 	var e *flow.Error
 	if errors.As(err, &e) && e.Err != nil {
-		attrs = append(attrs, slog.String("cause", e.Err.Error()))
+		attrs = append(attrs, slog.String("cause", m.Text(e.Err.Error())))
 	}
 	a.log.LogAttrs(ctx, level, "request refused", attrs...)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/longstop-dev/longstop/internal/api"
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/secret"
 )
 
 // open lets everybody in as an owner.
@@ -19,6 +20,8 @@ type open struct{ api.Access }
 func (open) Authenticate(context.Context, string) (flow.Caller, error) {
 	return flow.Caller{Workspace: "ws", Person: "p", KeyID: "key_1", Role: flow.RoleOwner}, nil
 }
+
+func (open) Masker(context.Context, string) (*secret.Masker, error) { return nil, nil }
 
 // serve answers a request in this process.
 func serve(h http.Handler, method, path, kind, body string) answer {
@@ -164,6 +167,34 @@ func TestWhatEveryAnswerCarriesAndWhatIsLogged(t *testing.T) {
 	}
 	if strings.Contains(log, planted) || strings.Contains(log, b.owner) {
 		t.Errorf("log: a query, a header or a key is in it: %s", log)
+	}
+}
+
+// sealed has secrets that cannot be opened.
+type sealed struct{ api.Access }
+
+func (sealed) Masker(context.Context, string) (*secret.Masker, error) {
+	return nil, flow.Errorf(flow.CodeUnavailable, "secret/api cannot be read")
+}
+
+// Without the secrets nothing is done of which nothing could be shown; they can
+// still be set again.
+func TestSecretsThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, func(c *api.Config) { c.Access = sealed{c.Access} })
+	for path, method := range map[string]string{"/v1/runs/run_1": "GET", "/v1/runs/run_1/events": "GET", "/v1/workflows/w/runs": "POST"} {
+		if a := b.do(method, path, "application/json", "{}"); a.status != http.StatusServiceUnavailable || !strings.Contains(a.problem(t).Detail, "secret/api") {
+			t.Errorf("%s: got %d %s, want 503 and which secret", path, a.status, a.body)
+		}
+	}
+	if a := b.do("GET", "/v1/runs/run_1/events", "", "", "Accept", "text/event-stream"); strings.Contains(a.body, "data:") {
+		t.Errorf("a stream: got %s, want no event", a.body)
+	}
+	if len(b.eng.started) > 0 {
+		t.Errorf("a run was started: %+v", b.eng.started)
+	}
+	if a := b.do("PUT", "/v1/secrets/api", "application/json", `{"value":"value-0123456789"}`); a.status != http.StatusOK {
+		t.Errorf("setting a secret: got %d %s, want 200", a.status, a.body)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/notify"
 	"github.com/longstop-dev/longstop/internal/recovery"
+	"github.com/longstop-dev/longstop/internal/secret"
 	"github.com/longstop-dev/longstop/internal/vault"
 )
 
@@ -201,6 +202,8 @@ type Secrets interface {
 	SecretsList(context.Context, flow.Caller, *access.None) (*access.List[access.SecretView], error)
 	SecretsPut(context.Context, flow.Caller, *access.PutSecretIn) (*access.SecretView, error)
 	SecretsDelete(context.Context, flow.Caller, *access.SecretIn) (*access.None, error)
+	// Masker takes the workspace's secrets out of what is shown.
+	Masker(ctx context.Context, workspace string) (*secret.Masker, error)
 }
 
 // Agents registers agents that are hosted elsewhere.

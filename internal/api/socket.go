@@ -43,7 +43,7 @@ func (f *feed) socket(w http.ResponseWriter, r *http.Request) {
 	case ctx.Err() != nil || s.failed:
 		// It has gone, or takes nothing: CloseNow.
 	default:
-		f.a.explain(ctx, f.from.op(), err, problemOf(err))
+		f.a.problem(ctx, f.from.op(), f.by, err)
 		c.Close(websocket.StatusInternalError, "come back with ?after=")
 	}
 }

@@ -28,7 +28,7 @@ func (f *feed) stream(w http.ResponseWriter, r *http.Request) {
 		_ = s.write("event: end\ndata: {}\n\n")
 	case errors.Is(err, errLeaving), s.failed, r.Context().Err() != nil:
 	default:
-		f.a.explain(r.Context(), f.from.op(), err, problemOf(err))
+		f.a.problem(r.Context(), f.from.op(), f.by, err)
 	}
 }
 

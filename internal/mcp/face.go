@@ -26,6 +26,7 @@ type Config struct {
 	Inbox     Inbox
 	Servers   Servers
 	Tools     Tools
+	Secrets   Secrets      // masks what is shown; nil masks nothing
 	Guard     Guard        // default access.Guard
 	Version   string       // of the binary
 	PublicURL string       // where outsiders reach this server: pages from there may call it

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/secret"
 )
 
 // offer is what one role is shown. An operation that the role may not call is
@@ -128,7 +129,11 @@ func (o *offer) run(ctx context.Context, extra *sdk.RequestExtra, op flow.Op, ca
 			o.log.LogAttrs(ctx, slog.LevelError, "panic", slog.String("op", op.Name), slog.String("stack", string(debug.Stack())))
 			out, err = nil, internal()
 		}
-		o.report(ctx, by, op, time.Since(began), err)
+		var m *secret.Masker
+		if m, out, err = o.shown(ctx, by, out, err); err != nil {
+			out = nil
+		}
+		o.report(ctx, by, op, time.Since(began), err, m)
 	}()
 	if err := o.c.Guard.Check(by, op); err != nil {
 		return nil, err
@@ -136,6 +141,23 @@ func (o *offer) run(ctx context.Context, extra *sdk.RequestExtra, op flow.Op, ca
 	ctx, cancel := context.WithTimeout(bare{ctx}, o.c.Limits.CallTime)
 	defer cancel()
 	return call(ctx, by)
+}
+
+// shown masks what is answered: what is stored was masked when it was written,
+// but not with secrets that have come since.
+func (o *offer) shown(ctx context.Context, by flow.Caller, out any, err error) (*secret.Masker, any, error) {
+	if o.c.Secrets == nil {
+		return nil, out, err
+	}
+	m, broken := o.c.Secrets.Masker(context.WithoutCancel(ctx), by.Workspace)
+	if broken != nil {
+		return nil, nil, broken
+	}
+	var e *flow.Error
+	if errors.As(err, &e) {
+		err = secret.Masked(m, e)
+	}
+	return m, secret.Masked(m, out), err
 }
 
 // bare is a context that ends with another and carries none of its values. The
@@ -146,16 +168,16 @@ type bare struct{ context.Context }
 // Value is none.
 func (bare) Value(any) any { return nil }
 
-func (o *offer) report(ctx context.Context, by flow.Caller, op flow.Op, took time.Duration, err error) {
+func (o *offer) report(ctx context.Context, by flow.Caller, op flow.Op, took time.Duration, err error, m *secret.Masker) {
 	level := slog.LevelInfo
 	attrs := []slog.Attr{slog.String("op", op.Name), slog.String("key", by.KeyID), slog.Float64("ms", float64(took)/float64(time.Millisecond))}
 	if err != nil {
-		attrs = append(attrs, slog.String("code", string(flow.CodeOf(err))), slog.String("error", err.Error()))
+		attrs = append(attrs, slog.String("code", string(flow.CodeOf(err))), slog.String("error", m.Text(err.Error())))
 		if flow.CodeOf(err) == flow.CodeInternal && ctx.Err() == nil {
 			level = slog.LevelError
 		}
 		if cause := errors.Unwrap(err); cause != nil {
-			attrs = append(attrs, slog.String("cause", cause.Error()))
+			attrs = append(attrs, slog.String("cause", m.Text(cause.Error())))
 		}
 	}
 	o.log.LogAttrs(ctx, level, "mcp", attrs...)

@@ -9,6 +9,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/mcpclient"
+	"github.com/longstop-dev/longstop/internal/secret"
 )
 
 // Workflows stores, checks and describes definitions.
@@ -47,6 +48,11 @@ type Inbox interface {
 // Servers knows the MCP servers that are registered in a workspace.
 type Servers interface {
 	ServersList(context.Context, flow.Caller, *access.None) (*access.List[access.ServerView], error)
+}
+
+// Secrets gives what takes a workspace's secrets out of all that is shown.
+type Secrets interface {
+	Masker(ctx context.Context, workspace string) (*secret.Masker, error)
 }
 
 // Tools asks a registered MCP server for its tools.

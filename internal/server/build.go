@@ -100,7 +100,7 @@ func build(ctx context.Context, c Config, f *folder) (*parts, error) {
 	p.bridges = bridge.NewHub(c.Clock)
 	p.registry = registry.New(registry.Config{Agents: p.store, Services: p.store, People: p.store, Cards: agents{wire, p.access, p.bridges}, Guard: guard, Sealer: keyring, HTTP: outside,
 		Buckets: bucket.Options{Dir: f.buckets(), Roots: c.BucketRoots, Env: os.Getenv}, Clock: c.Clock, NewID: ident.New})
-	p.turns = turn.New(turn.Config{Store: p.store, Wire: agents{wire, p.access, p.bridges}, Tokens: p.mint, Feed: p.vaults, Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64, Log: c.Log})
+	p.turns = turn.New(turn.Config{Store: p.store, Wire: agents{wire, p.access, p.bridges}, Tokens: p.mint, Feed: p.vaults, Secrets: p.access, Clock: c.Clock, NewID: ident.New, Jitter: rand.Float64, Log: c.Log})
 	p.vaults.Listen(p.turns)
 	p.api = p.face(c)
 	return p, nil
@@ -187,10 +187,10 @@ func (p *parts) face(c Config) *api.API {
 	for _, o := range rest.Operations() {
 		ops = append(ops, o.Op)
 	}
-	p.mcp = mcp.New(mcp.Config{Ops: ops, Workflows: p.engine, Versions: p.engine, Runs: p.engine, Inbox: p.engine, Servers: p.access, Tools: p.tools,
+	p.mcp = mcp.New(mcp.Config{Ops: ops, Workflows: p.engine, Versions: p.engine, Runs: p.engine, Inbox: p.engine, Servers: p.access, Tools: p.tools, Secrets: p.access,
 		Version: Version(), PublicURL: c.PublicURL, Log: c.Log})
 	rest.Mount("/mcp", p.mcp)
-	rest.Pages(web.Paths(), web.New(web.Config{Ops: ops, Runs: p.engine, Cases: p.desk, Keys: p.access, Clock: c.Clock,
+	rest.Pages(web.Paths(), web.New(web.Config{Ops: ops, Runs: p.engine, Cases: p.desk, Keys: p.access, Secrets: p.access, Clock: c.Clock,
 		Secure: strings.HasPrefix(c.PublicURL, "https://"), Log: c.Log}))
 	return rest
 }

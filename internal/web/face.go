@@ -11,6 +11,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/recovery"
+	"github.com/longstop-dev/longstop/internal/secret"
 )
 
 // Runs reads runs.
@@ -30,6 +31,11 @@ type Keys interface {
 	Authenticate(ctx context.Context, bearer string) (flow.Caller, error)
 }
 
+// Secrets gives what takes a workspace's secrets out of all that is shown.
+type Secrets interface {
+	Masker(ctx context.Context, workspace string) (*secret.Masker, error)
+}
+
 // Guard lets a caller through to an operation, or says why not.
 type Guard interface {
 	Check(by flow.Caller, op flow.Op) error
@@ -37,14 +43,15 @@ type Guard interface {
 
 // Config is what the face is made of.
 type Config struct {
-	Ops    []flow.Op // as the other faces declare them
-	Runs   Runs
-	Cases  Cases
-	Keys   Keys
-	Guard  Guard // default access.Guard
-	Clock  flow.Clock
-	Secure bool         // outsiders reach this server by https: the cookie goes over nothing else
-	Log    *slog.Logger // default none
+	Ops     []flow.Op // as the other faces declare them
+	Runs    Runs
+	Cases   Cases
+	Keys    Keys
+	Secrets Secrets // masks what is shown
+	Guard   Guard   // default access.Guard
+	Clock   flow.Clock
+	Secure  bool         // outsiders reach this server by https: the cookie goes over nothing else
+	Log     *slog.Logger // default none
 }
 
 //go:embed assets

@@ -12,6 +12,7 @@ import (
 	"github.com/longstop-dev/longstop/internal/engine"
 	"github.com/longstop-dev/longstop/internal/flow"
 	"github.com/longstop-dev/longstop/internal/recovery"
+	"github.com/longstop-dev/longstop/internal/secret"
 )
 
 // Bounds of what a page shows; the rest is for the API.
@@ -57,7 +58,12 @@ func (f *Face) run(w http.ResponseWriter, r *http.Request) {
 		f.fail(w, r, err)
 		return
 	}
-	f.render(w, r, http.StatusOK, runPage(newStory(f.now(), run, logs.Items, cases.Items, gates.Items)))
+	m, err := f.c.Secrets.Masker(r.Context(), by.Workspace) // of secrets that have come since it was stored
+	if err != nil {
+		f.fail(w, r, err)
+		return
+	}
+	f.render(w, r, http.StatusOK, runPage(newStory(f.now(), secret.Masked(m, run), secret.Masked(m, logs.Items), secret.Masked(m, cases.Items), secret.Masked(m, gates.Items))))
 }
 
 // fail answers an error as a page.
