@@ -13,6 +13,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/longstop-dev/longstop/internal/nettest"
 )
 
 // late is a text that everything of a tenant holds before it becomes a secret.
@@ -71,7 +73,7 @@ func (st *stop) streamed(path, until string) string {
 	}
 	req.Header.Set("Authorization", "Bearer "+st.s.Key())
 	req.Header.Set("Accept", "text/event-stream")
-	resp, err := (&http.Client{}).Do(req)
+	resp, err := nettest.Client().Do(req)
 	if err != nil {
 		st.t.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func (st *stop) page(run string) string {
 	if err != nil {
 		st.t.Fatal(err)
 	}
-	resp, err := (&http.Client{Jar: jar}).PostForm(st.s.URL()+"/login?to=/runs/"+run, url.Values{"key": {st.s.Key()}, "to": {"/runs/" + run}})
+	resp, err := (&http.Client{Transport: nettest.Transport(), Jar: jar}).PostForm(st.s.URL()+"/login?to=/runs/"+run, url.Values{"key": {st.s.Key()}, "to": {"/runs/" + run}})
 	if err != nil {
 		st.t.Fatal(err)
 	}
