@@ -270,8 +270,8 @@ func (s *Store) VaultEvent(ctx context.Context, workspace, vault, id string) (fl
 }
 
 // Forget removes the events of vaults whose retention is over and says how
-// many; the turns that they asked for go with them once those are done. It
-// holds up others for batch of a vault's events at most, and for a vault that
+// many; the turns that they asked for go with them once those are done, and the
+// Jobs that nothing is left of once they have ended. It holds up others for batch of a vault's events at most, and for a vault that
 // has nothing to forget not at all.
 func (s *Store) Forget(ctx context.Context, now int64, batch int) (int64, error) {
 	var gone int64
@@ -281,13 +281,14 @@ func (s *Store) Forget(ctx context.Context, now int64, batch int) (int64, error)
 		return 0, err
 	}
 	for _, v := range keeping {
-		for {
-			n, err := s.forget(ctx, v, now, int64(batch))
-			if gone += n; err != nil {
+		for n := int64(batch); n == int64(batch); gone += n {
+			if n, err = s.forget(ctx, v, now, int64(batch)); err != nil {
 				return gone, err
 			}
-			if n < int64(batch) {
-				break
+		}
+		for n := int64(batch); n == int64(batch); {
+			if n, err = s.forgetJobs(ctx, v, now, int64(batch)); err != nil {
+				return gone, err
 			}
 		}
 	}
@@ -340,6 +341,26 @@ func (s *Store) forget(ctx context.Context, v kept, now, batch int64) (gone int6
 	return gone, err
 }
 
+// forgetJobs removes a batch of a vault's Jobs that have been silent for as long
+// as events are kept and for longer than they may idle, and have no turns.
+func (s *Store) forgetJobs(ctx context.Context, v kept, now, batch int64) (gone int64, err error) {
+	const over = ` FROM jobs AS j WHERE vault_id = $1 AND last_at < $2 AND last_at + idle < $3
+		AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.job_id = j.id) LIMIT $4`
+	args := []any{v.vault, v.before(now), now, batch}
+	var any int64
+	if err := s.db.queryRow(ctx, `SELECT COUNT(*) FROM (SELECT 1`+over+`) AS o`, args...).Scan(&any); err != nil || any == 0 {
+		return 0, err
+	}
+	err = s.write(ctx, func(ctx context.Context, t tx) error {
+		gone, err = t.exec(ctx, `DELETE FROM jobs WHERE id IN (SELECT j.id`+over+`)`, args...)
+		return err
+	})
+	return gone, err
+}
+
+// before is the instant of the oldest event that is kept.
+func (v kept) before(now int64) int64 { return now - v.days*int64(24*60*60*1_000_000) }
+
 // answeredAll is the condition that no turn waits for the answer to an event e.
 const answeredAll = ` NOT EXISTS (SELECT 1 FROM turns t WHERE t.event_id = e.id AND t.status <> 'done')`
 
@@ -347,9 +368,8 @@ const answeredAll = ` NOT EXISTS (SELECT 1 FROM turns t WHERE t.event_id = e.id 
 // them, and before when. One whose turn is not done stays until that has been
 // answered.
 func (v kept) over(ctx context.Context, r reader, now, limit int64) (last sql.NullInt64, before int64, err error) {
-	const perDay = int64(24 * 60 * 60 * 1_000_000)
 	const window = 1000 // beside the limit: what is looked at behind what stays
-	before = now - v.days*perDay
+	before = v.before(now)
 	err = r.queryRow(ctx, `SELECT MAX(seq) FROM (SELECT seq FROM (SELECT seq, id, at FROM vault_events WHERE vault_id = $1 ORDER BY seq LIMIT $2) AS e
 		WHERE at < $3 AND`+answeredAll+` ORDER BY seq LIMIT $4) AS oldest`, v.vault, limit+window, before, limit).Scan(&last)
 	return last, before, err
