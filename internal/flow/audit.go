@@ -2,7 +2,6 @@ package flow
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 )
 
@@ -56,7 +55,7 @@ func (c Caller) Did(op, target string, at time.Time, details any) Audit {
 		}
 	}
 	for _, text := range []*string{&a.Author, &a.KeyID, &a.Target} {
-		*text = strings.ReplaceAll(strings.ToValidUTF8(*text, "\uFFFD"), "\x00", "\uFFFD") // what every database takes
+		*text = PlainText(*text)
 	}
 	return a
 }

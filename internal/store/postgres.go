@@ -169,7 +169,7 @@ func storable(args []any) []any {
 			text = v.String()
 		}
 		if strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) {
-			args[i] = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+			args[i] = flow.PlainText(text)
 		}
 	}
 	return args

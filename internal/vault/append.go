@@ -198,7 +198,7 @@ func object(field string, raw json.RawMessage, most int) (json.RawMessage, error
 	if err := json.Compact(&b, raw); err != nil || b.Bytes()[0] != '{' {
 		return nil, flow.Errorf(flow.CodeInvalid, "it must be a JSON object").At(field).Because(err)
 	}
-	if why := strict(b.Bytes()); why != "" {
+	if why := flow.StrictJSON(b.Bytes()); why != "" {
 		return nil, flow.Errorf(flow.CodeInvalid, "%s", why).At(field).Right("JSON that every reader reads in the same way")
 	}
 	return b.Bytes(), nil

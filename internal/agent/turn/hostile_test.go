@@ -362,3 +362,18 @@ func TestARevocationBesideSteps(t *testing.T) {
 	close(over)
 	<-gone
 }
+
+// TestDataThatReadersUnderstandDifferently is published as one thing: what
+// people may not append, agents do not get into a vault either.
+func TestDataThatReadersUnderstandDifferently(t *testing.T) {
+	t.Parallel()
+	s := newScripted(t)
+	s.send = func(int, call) string {
+		return `{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"nul \u0000"},{"data":{"a":1,"a":2,"n":1e400,"actions":[{"do":1,"do":2}]}}]}}`
+	}
+	b := newBed(t, s.url)
+	a := b.answer(b.ask(`{"text":"hi"}`, ``))
+	if string(a.Data) != `{"a":2,"actions":[{"do":2}],"n":"1e400"}` || string(a.Actions) != `[{"do":2}]` || a.Text != "nul \uFFFD" {
+		t.Errorf("data %s, actions %s, text %q", a.Data, a.Actions, a.Text)
+	}
+}

@@ -94,7 +94,7 @@ func (s *session) answered(v verdict) answered {
 	if a == nil {
 		return out
 	}
-	out.Text = clean(a.Text())
+	out.Text = flow.PlainText(a.Text())
 	out.Data, out.Actions = structured(a), actions(a)
 	if size := len(out.Text) + 5*controls(out.Text) + len(out.Data) + len(out.Actions); size > maxAnswer-4096 {
 		out.Text, out.Data, out.Actions = "", nil, nil
@@ -123,7 +123,7 @@ func (s *session) event(id, kind string, payload any) flow.VaultEvent {
 
 // progress is an event that says what the agent does just now, if it says so.
 func (s *session) progress(a *a2a.Answer) (flow.VaultEvent, bool) {
-	text := clip(clean(a.Text()), maxProgress)
+	text := clip(flow.PlainText(a.Text()), maxProgress)
 	if text == "" {
 		return flow.VaultEvent{}, false
 	}
@@ -137,7 +137,7 @@ func structured(a *a2a.Answer) json.RawMessage {
 	var all []json.RawMessage
 	for _, p := range a.Parts() {
 		if p.Data != nil {
-			all = append(all, json.RawMessage(clean(string(p.Data))))
+			all = append(all, flow.ReadableJSON(p.Data))
 		}
 	}
 	switch len(all) {
@@ -164,14 +164,11 @@ func actions(a *a2a.Answer) json.RawMessage {
 			Actions json.RawMessage `json:"actions"`
 		}
 		if len(raw) > 0 && json.Unmarshal(raw, &o) == nil && strings.HasPrefix(strings.TrimSpace(string(o.Actions)), "[") {
-			return json.RawMessage(clean(string(o.Actions)))
+			return flow.ReadableJSON(o.Actions)
 		}
 	}
 	return nil
 }
-
-// clean makes text that every database takes.
-func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // clip cuts a text to at most n bytes, on a character.
 func clip(s string, n int) string {
