@@ -29,3 +29,20 @@ func TestReadableJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestMetadataIsReadByItsNames(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string][2]string{
+		`{"conversation":"a","correlation":{"id":1}}`:                    {"a", `{"correlation":{"id":1}}`},
+		`{"Conversation":"b","CORRELATION":2}`:                           {"", ""},
+		`{"conversation":"a","Conversation":"b","correlation":"","x":1}`: {"a", `{"correlation":""}`},
+		`{"conversation":null}`:                                          {"", ""},
+		`{"conversation":7}`:                                             {"", ""}, // refused when it is appended
+		``:                                                               {"", ""},
+	} {
+		e := flow.VaultEvent{Metadata: json.RawMessage(raw)}
+		if got := [2]string{e.Conversation(), string(e.Echo())}; got != want {
+			t.Errorf("%s: got %q, want %q", raw, got, want)
+		}
+	}
+}

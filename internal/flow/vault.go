@@ -73,6 +73,20 @@ type EventMetadata struct {
 	Conversation string          `json:"conversation,omitempty"` // events with the same one belong to one Job
 }
 
+// UnmarshalJSON reads the members by their names as they are written: another
+// case is another member.
+func (m *EventMetadata) UnmarshalJSON(b []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	m.Correlation = all["correlation"]
+	if name := all["conversation"]; name != nil {
+		return json.Unmarshal(name, &m.Conversation)
+	}
+	return nil
+}
+
 // EventFilter narrows a vault's events; "" stands for all.
 type EventFilter struct {
 	Vault       string
