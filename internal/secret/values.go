@@ -15,8 +15,8 @@ import (
 //
 // A new member is masked without being named anywhere. What remains are values
 // of types of their own (statuses, kinds), numbers, instants, causes of errors,
-// and ids of ours: in a field named ID, ...ID or Next, a text that is nothing
-// but one.
+// what is not exported, with a type that is embedded and not exported, and ids
+// of ours: in a field named ID, ...ID or Next, a text that is nothing but one.
 func Masked[T any](m *Masker, v T) T {
 	if m.empty() {
 		return v

@@ -53,9 +53,9 @@ func TestWhatBecameASecretIsNotSent(t *testing.T) {
 	const late = "late-secret-0123456789"
 	s := newScripted(t)
 	b := newBed(t, s.url, func(b *bed) { b.masker = secret.NewMasker(map[string]string{"late": late}, nil) })
-	b.answer(b.ask(`{"text":"use `+late+`","key":"`+late+`"}`, ``))
+	b.answer(b.ask(`{"text":"use `+late+`","key":"`+late+`"}`, `{"conversation":"about `+late+`"}`))
 	sent, _ := s.seen()
-	if raw := sent[0].raw; strings.Contains(raw, late) || !strings.Contains(raw, `"use [secret:late]"`) {
+	if raw := sent[0].raw; strings.Contains(raw, late) || !strings.Contains(raw, `"use [secret:late]"`) || !strings.Contains(raw, `"about [secret:late]"`) {
 		t.Errorf("sent %s, want masks", raw)
 	}
 }

@@ -146,7 +146,7 @@ func (s *session) read(ctx context.Context) error {
 		return err
 	}
 	masker, err := s.c.Secrets.Masker(ctx, s.t.Workspace) // with secrets that have come since the event
-	s.ask.Payload = masker.JSON(s.ask.Payload)
+	s.ask.Payload, s.ask.Type, s.job.Key = masker.JSON(s.ask.Payload), masker.Text(s.ask.Type), masker.Text(s.job.Key)
 	return err
 }
 
