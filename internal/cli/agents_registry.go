@@ -62,7 +62,7 @@ func (c *agentsShowCmd) Run(a *app) error {
 			fmt.Fprintln(a.out, show.Line(v.Description, 300))
 		}
 		for _, row := range [][2]string{{"id", v.ID}, {"card", v.Card}, {"asks for", spaced(v.Scopes)}, {"idle", (time.Duration(v.IdleTimeout) * time.Second).String()},
-			{"versions", spaced(v.Versions)}, {"pushed", ago(v.PushedAt) + " by " + v.PushedBy}} {
+			{"versions", spaced(v.Versions)}, {"pushed", ago(v.PushedAt) + " by " + names(a, s)(v.PushedBy)}} {
 			fmt.Fprintf(a.out, "%-9s %s\n", row[0], show.Line(row[1], 300))
 		}
 		return nil

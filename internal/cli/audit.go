@@ -51,9 +51,10 @@ func (c *auditListCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
+		who := names(a, s)
 		var rows [][]string
 		for _, v := range l.Items {
-			rows = append(rows, []string{fmt.Sprint(v.Seq), v.At.Local().Format(time.DateTime), v.Author, v.KeyID, v.Op, show.Line(v.Target, 60), show.Line(string(v.Details), 100)})
+			rows = append(rows, []string{fmt.Sprint(v.Seq), v.At.Local().Format(time.DateTime), who(v.Author), v.KeyID, v.Op, show.Line(v.Target, 60), show.Line(string(v.Details), 100)})
 		}
 		defer a.more(c.JSON, l.Next)
 		return a.table(c.JSON, l, []string{"row", "when", "who", "key", "what", "to", "details"}, rows)

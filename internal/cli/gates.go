@@ -87,7 +87,7 @@ func (c *gatesShowCmd) Run(a *app) error {
 		said(a, "the built-in", g.Builtin)
 		show.Proposal(a.out, a.ink, "  ", g.Proposal)
 		if g.Answer != nil {
-			fmt.Fprintf(a.out, "  answered %s by %s %s\n", a.ink.Bold(show.Line(g.Answer.Answer, 20)), g.AnsweredBy, show.Line(g.Answer.Reason, 120))
+			fmt.Fprintf(a.out, "  answered %s by %s %s\n", a.ink.Bold(show.Line(g.Answer.Answer, 20)), names(a, s)(g.AnsweredBy), show.Line(g.Answer.Reason, 120))
 		}
 		return c.evidence(a, s, g)
 	})

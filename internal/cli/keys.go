@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/longstop-dev/longstop/internal/flow"
+	"github.com/longstop-dev/longstop/internal/show"
 )
 
 type keysCmd struct {
@@ -28,15 +29,16 @@ func (c *keysListCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
+		who := names(a, s)
 		var rows [][]string
 		for _, k := range l.Items {
 			state := "holds"
 			if k.RevokedAt != nil {
 				state = "revoked " + ago(*k.RevokedAt)
 			}
-			rows = append(rows, []string{k.ID, k.Name, string(k.Role), k.Prefix, state})
+			rows = append(rows, []string{k.ID, show.Line(k.Name, 60), who(k.Person), string(k.Role), k.Prefix, state})
 		}
-		return a.table(c.JSON, l, []string{"id", "name", "role", "begins with", "state"}, rows)
+		return a.table(c.JSON, l, []string{"id", "name", "of", "role", "begins with", "state"}, rows)
 	})
 }
 

@@ -34,9 +34,10 @@ func (c *vaultsListCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
+		who := names(a, s)
 		var rows [][]string
 		for _, v := range l.Items {
-			rows = append(rows, []string{v.ID, show.Line(v.Name, 60), spaced(v.Scopes), fmt.Sprint(v.Seq), v.Owner})
+			rows = append(rows, []string{v.ID, show.Line(v.Name, 60), spaced(v.Scopes), fmt.Sprint(v.Seq), who(v.Owner)})
 		}
 		return a.table(c.JSON, l, []string{"id", "name", "scopes", "events", "owner"}, rows)
 	})
@@ -99,7 +100,7 @@ func (c *vaultsShowCmd) Run(a *app) error {
 				Connections []client.Connection `json:"connections"`
 			}{v, l.Items})
 		}
-		fmt.Fprintf(a.out, "%s  %s\nscopes  %s\nevents  %d\nowner   %s\n\n", v.ID, show.Line(v.Name, 100), spaced(v.Scopes), v.Seq, v.Owner)
+		fmt.Fprintf(a.out, "%s  %s\nscopes  %s\nevents  %d\nowner   %s\n\n", v.ID, show.Line(v.Name, 100), spaced(v.Scopes), v.Seq, names(a, s)(v.Owner))
 		return a.table(false, nil, connectionHeader(), connectionRows(l.Items))
 	})
 }

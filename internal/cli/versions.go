@@ -122,13 +122,14 @@ func (c *workflowsVersionsCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
+		who := names(a, s)
 		var rows [][]string
 		for _, v := range l.Items {
 			mark := ""
 			if v.Published {
 				mark = "published"
 			}
-			rows = append(rows, []string{strconv.Itoa(v.Number), ago(v.UpdatedAt), v.Author, v.VersionID, v.Digest[:min(12, len(v.Digest))], mark})
+			rows = append(rows, []string{strconv.Itoa(v.Number), ago(v.UpdatedAt), who(v.Author), v.VersionID, v.Digest[:min(12, len(v.Digest))], mark})
 		}
 		defer a.more(c.JSON, l.Next)
 		return a.table(c.JSON, l, []string{"version", "made", "by", "id", "digest", ""}, rows)
